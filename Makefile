@@ -1,0 +1,35 @@
+# Everything runs in .venv, made from nothing but python3 and the pinned versions of requirements.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed  ## learn ten tasks of rotated digits with four learners; table and report.html
+	$(BIN)/lamaml demo --report report.html
+
+test: check  ## every check and test
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.installed-dev  ## formatting, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed  ## ms an update, as a share of the machine's matrix-product rate
+	$(BIN)/lamaml bench
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt -e ".[dev]"
+	touch $@
+
+clean:  ## forget the environment and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,5 @@
+"""`python -m lamaml`."""
+
+from lamaml.cli import main
+
+main()

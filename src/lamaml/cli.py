@@ -1,0 +1,235 @@
+"""The command line. Heavy modules are imported where they are used, so that help comes at once."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from lamaml.errors import LamamlError
+from lamaml.experiments.environment import package_version
+
+if TYPE_CHECKING:
+    from lamaml.experiments.results import Run
+    from lamaml.experiments.runs import Plan
+
+DEMO_LEARNERS = ("online", "er", "c_maml", "la_maml")
+DEMO_SEEDS = 3
+
+app = typer.Typer(
+    help="Learning from a stream without forgetting: La-MAML, its variants and its baselines.",
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _examples(*lines: str) -> str:
+    return "\n".join(["[bold]Examples[/]", *(f"  {line}" for line in lines)])
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+Out = Annotated[Path | None, typer.Option(help="The run folder. Default: a new one in runs/.")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="Seeds at once. Default: one a core; 1: one by one.")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in --out.")]
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=_examples(
+        "lamaml demo                                    see it work, offline",
+        "lamaml list                                    what there is to run",
+        "lamaml run mnist_rotations la_maml --seeds 5   a cell of the paper's Table 1",
+    ),
+)
+def lamaml(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Learning from a stream without forgetting: La-MAML, its variants and its baselines."""
+    if version:
+        typer.echo(f"lamaml {package_version('lamaml')}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list", epilog=_examples("lamaml list", "lamaml list --json"))
+def list_command(as_json: Json = False) -> None:
+    """Show benchmarks, learners, and which recipes there are for them."""
+    from lamaml.experiments.catalogue import benchmarks, learners
+    from lamaml.experiments.listing import listing
+
+    if as_json:
+        streams = [b._asdict() | {"cells": [c._asdict() for c in b.cells]} for b in benchmarks()]
+        _print_json({"streams": streams, "learners": learners()})
+    else:
+        Console().print(listing(benchmarks(), learners()))
+
+
+@app.command(
+    epilog=_examples(
+        "lamaml run digits_rotations la_maml",
+        "lamaml run mnist_rotations la_maml --seeds 5 --out runs/rotations",
+        "lamaml run mnist_permutations c_maml --set inner_steps=5 --set max_norm=none",
+        "lamaml run cifar100 la_maml --protocol multiple --preset paper --tasks 5",
+        "lamaml run arrays la_maml --set path=mine.npz --json > result.json",
+    )
+)
+def run(
+    benchmark: Annotated[str, typer.Argument(help="A benchmark of [bold]lamaml list[/].")],
+    learner: Annotated[str, typer.Argument(help="A learner of [bold]lamaml list[/].")],
+    protocol: Annotated[
+        str | None, typer.Option(help="single (pass) or multiple. Default: the benchmark's first.")
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="authors or paper. Default: the one that reproduces the paper's table."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Change a hyper-parameter; repeatable."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 1,
+    first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Training rows a task.")] = None,
+    out: Out = None,
+    processes: Processes = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of each process.")] = 1,
+    as_json: Json = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Teach a benchmark to a learner, over seeds; the results stay in a run folder.
+
+    Prints mean ± sd over seeds beside the paper's value. --json prints one
+    object: accuracies in percent, seconds and updates a seed, null where
+    nothing is known. Exit code: 0, 2 for a mistake of yours, 3 if a seed
+    diverged, 130 if you stopped it.
+    """
+    from lamaml.experiments.options import recipe_with, split_assignment
+    from lamaml.experiments.results import summary
+    from lamaml.experiments.runs import Plan, default_out
+    from lamaml.experiments.sessions import exit_code
+    from lamaml.experiments.tables import run_table
+
+    given = settings or []
+    recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset)
+    plan = Plan(
+        recipe,
+        range(first_seed, first_seed + seeds),
+        out or default_out(benchmark, learner),
+        changed=[split_assignment(text)[0] for text in given],
+        num_tasks=tasks,
+        num_samples=samples,
+        threads=threads,
+    )
+    runs = _execute([plan], processes, overwrite)
+    if as_json:
+        _print_json(summary(runs[0]))
+    else:
+        Console().print(run_table(summary(runs[0])))
+        typer.echo(f"\nRun folder: {plan.out}    (lamaml report {plan.out} --out report.html)")
+    raise typer.Exit(exit_code(runs))
+
+
+@app.command(epilog=_examples("lamaml demo", "lamaml demo --report report.html --out runs/demo"))
+def demo(
+    report: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    out: Out = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Learn ten tasks of rotated digits with four learners, from nothing but this package."""
+    from lamaml.experiments.recipes import recipe
+    from lamaml.experiments.reports import write_report
+    from lamaml.experiments.results import summary
+    from lamaml.experiments.runs import Plan, default_out
+    from lamaml.experiments.sessions import exit_code
+    from lamaml.experiments.tables import comparison_table, reading
+
+    folder = out or default_out("demo")
+    plans = [
+        Plan(recipe("digits_rotations", learner), range(DEMO_SEEDS), folder / learner)
+        for learner in DEMO_LEARNERS
+    ]
+    console = Console()
+    console.print("Ten tasks, one after the other: digits, each task turned 18° further.")
+    runs = _execute(plans, None, overwrite)
+    summaries = [summary(run) for run in runs]
+    console.print(comparison_table(summaries, f"digits_rotations, {DEMO_SEEDS} seeds"))
+    console.print(f"\n{reading(summaries)}", highlight=False)
+    write_report(runs, report)
+    typer.echo(f"\nReport: {report}    Run folders: {folder}")
+    raise typer.Exit(exit_code(runs))
+
+
+@app.command(epilog=_examples("lamaml bench", "lamaml bench --json"))
+def bench(as_json: Json = False) -> None:
+    """Measure this machine's matrix-product rate, and each learner's update as a share of it."""
+    from lamaml.experiments.benchmark import main_measurements
+    from lamaml.experiments.tables import bench_table
+
+    measured = main_measurements(on_progress=lambda line: typer.echo(line, err=True))
+    if as_json:
+        _print_json(measured)
+    else:
+        Console().print(bench_table(measured))
+
+
+@app.command(
+    epilog=_examples(
+        "lamaml report runs/digits_rotations-la_maml-20261115-120000 --out report.html",
+        "lamaml report runs/demo",
+    )
+)
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+) -> None:
+    """Write one self-contained page: tables, curves, heat maps, learning rates, settings."""
+    from lamaml.experiments.reports import write_report
+    from lamaml.experiments.results import find_runs, read_run
+
+    write_report([read_run(folder) for given in runs for folder in find_runs(given)], out)
+    typer.echo(f"Report: {out}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; every error a user can make is one line and exit code 2."""
+    try:
+        code = app(args=arguments, prog_name="lamaml", standalone_mode=False)
+    except LamamlError as error:
+        _complain(str(error))
+        code = 2
+    except typer.TyperException as error:
+        _complain(error.format_message())
+        code = 2
+    sys.exit(code or 0)
+
+
+def _execute(plans: "Sequence[Plan]", processes: int | None, overwrite: bool) -> "list[Run]":
+    """Run plans with progress on standard error, and say what went wrong."""
+    from lamaml.experiments.sessions import Stopped, execute_watched, misfortunes
+
+    try:
+        runs = execute_watched(plans, Console(stderr=True), processes, overwrite)
+    except Stopped as stop:
+        _complain(str(stop))
+        raise typer.Exit(130) from None
+    for details, message in misfortunes(runs):
+        typer.echo(details, err=True, nl=False)
+        _complain(message)
+    return runs
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, allow_nan=False))
+
+
+def _complain(message: str) -> None:
+    typer.echo(f"lamaml: {' '.join(message.split())}", err=True)

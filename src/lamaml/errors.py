@@ -1,0 +1,56 @@
+"""What can go wrong, as a tree a caller can catch at any height.
+
+LamamlError
+├── InvalidArgument (also a ValueError)   an argument's name, value and what is allowed
+├── DataUnavailable (also an OSError)     a file is missing: which one, where it goes, its address
+├── DataCorrupt (also an OSError)         a file is there, but not what it should be
+└── Diverged                              a loss, weight or rate is no longer a finite number
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class LamamlError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class InvalidArgument(LamamlError, ValueError):
+    """An argument outside what is allowed."""
+
+
+class DataUnavailable(LamamlError, OSError):
+    """A data file is not there and cannot be fetched."""
+
+
+class DataCorrupt(LamamlError, OSError):
+    """A data file is truncated, altered or of another kind."""
+
+
+class Diverged(LamamlError):
+    """Training left the finite numbers. A result of its own, recorded as such."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgument:
+    """The error for a word that is not in a list, naming the nearest one that is.
+
+    >>> raise unknown_name("learner", "lamaml", ["la_maml", "er"])
+    Traceback (most recent call last):
+    lamaml.errors.InvalidArgument: unknown learner 'lamaml': did you mean 'la_maml'? (er, la_maml)
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f" did you mean {near[0]!r}?" if near else ""
+    return InvalidArgument(f"unknown {kind} {name!r}:{hint} ({', '.join(names)})")
+
+
+def require(condition: bool, argument: str, value: object, allowed: str) -> None:
+    """Raise InvalidArgument unless the condition holds.
+
+    >>> require(3 > 0, "memory_size", 3, "at least 1")
+    >>> require(False, "memory_size", 0, "at least 1")
+    Traceback (most recent call last):
+    lamaml.errors.InvalidArgument: memory_size = 0: must be at least 1
+    """
+    if not condition:
+        raise InvalidArgument(f"{argument} = {value!r}: must be {allowed}")

@@ -1,0 +1,66 @@
+"""Test accuracy, in compiled slices of one size."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lamaml.models import head_mask
+from lamaml.types import Examples, Learner, Model, State, Stream
+
+SLICE = 500  # rows to a compiled call: large enough for the matrix product, small enough for a CNN
+
+Evaluator = Callable[[State, Examples, int], float]
+"""(state, examples, task) -> the share answered correctly."""
+
+
+def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
+    """A function that scores every row once.
+
+    Args:
+      model: the network.
+      learner: its own `predict` answers if it has one, else the largest logit of `state.params`.
+      stream: how rows are preprocessed, and which outputs a task may answer with.
+    """
+    predict = learner.predict or _largest_logit(model, stream.classes_per_task)
+
+    @jax.jit
+    def count_correct(state: State, x: jax.Array, y: jax.Array, task: jax.Array) -> jax.Array:
+        return jnp.sum(predict(state, stream.preprocess(x), task) == y)
+
+    def accuracy(state: State, examples: Examples, task: int) -> float:
+        tasks = row_tasks(examples.y, task, stream.classes_per_task)
+        correct = []
+        for start in range(0, len(examples), SLICE):
+            rows = slice(start, start + SLICE)
+            # No answer equals −1, the label of the rows that fill up the last slice.
+            x, y = pad_rows(examples.x[rows], SLICE), pad_rows(examples.y[rows], SLICE, -1)
+            correct.append(count_correct(state, x, y, pad_rows(tasks[rows], SLICE)))
+        return sum(int(count) for count in correct) / len(examples)
+
+    return accuracy
+
+
+def row_tasks(y: np.ndarray, task: int, classes_per_task: int | None) -> np.ndarray:
+    """The task of each row: by its class where tasks own their classes, else the one it came in."""
+    if classes_per_task is None:
+        return np.full(len(y), task, np.int32)
+    return (y // classes_per_task).astype(np.int32)
+
+
+def pad_rows(rows: np.ndarray, size: int, value: int = 0) -> np.ndarray:
+    """The rows, filled up to the given number of them."""
+    missing = size - len(rows)
+    if missing == 0:
+        return rows
+    return np.pad(rows, [(0, missing)] + [(0, 0)] * (rows.ndim - 1), constant_values=value)
+
+
+def _largest_logit(
+    model: Model, classes_per_task: int | None
+) -> Callable[[State, jax.Array, jax.Array], jax.Array]:
+    def predict(state: State, x: jax.Array, task: jax.Array) -> jax.Array:
+        return jnp.argmax(head_mask(model.apply(state.params, x), task, classes_per_task), axis=-1)
+
+    return predict

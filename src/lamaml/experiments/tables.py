@@ -1,0 +1,167 @@
+"""Results as tables for a terminal, and in a sentence."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lamaml.experiments.results import METRICS
+
+Summary = Mapping[str, Any]
+"""What `results.summary` gives."""
+
+MEANINGS = {
+    "ra": "retained accuracy",
+    "bti": "backward transfer, interference",
+    "la": "learning accuracy",
+    "fwt": "forward transfer",
+}
+
+
+def run_table(summary: Summary) -> RenderableType:
+    """One run: each metric beside the paper's value."""
+    table = _table(f"{summary['learner']} on {summary['stream']}, {describe(summary)}")
+    for name in ("", "", "ours", "paper", "difference"):
+        table.add_column(name, justify="right" if name else "left")
+    for metric in METRICS:
+        ours, paper = summary[metric], summary["published"].get(metric)
+        table.add_row(
+            Text(metric.upper(), style="bold"),
+            MEANINGS[metric],
+            Text(spread(ours["mean"], ours["sd"]), style="bold" if metric == "ra" else ""),
+            spread(*paper) if paper else "–",
+            difference(ours["mean"], paper),
+        )
+    return Group(table, Text(timing(summary), style="dim"), *_footnotes([summary]))
+
+
+def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType:
+    """Several learners on one benchmark."""
+    table = _table(title)
+    with_paper = any("ra" in summary["published"] for summary in summaries)
+    names = ["learner", *(metric.upper() for metric in METRICS), "ms/update"]
+    for name in names + ["paper's RA"] * with_paper:
+        table.add_column(name, justify="left" if name == "learner" else "right")
+    best = max((s["ra"]["mean"] for s in summaries if s["ra"]["mean"] is not None), default=None)
+    for summary in summaries:
+        ours, speed = summary["ra"]["mean"], summary["ms_per_update"]
+        cells = [spread(summary[metric]["mean"], summary[metric]["sd"], 1) for metric in METRICS]
+        cells.append("–" if speed is None else f"{speed:.2f}")
+        if with_paper:
+            paper, deviation = summary["published"].get("ra", (None, None))
+            cells.append(spread(paper, deviation, 1))
+        name = summary["learner"] + ("" if _all_finished(summary) else " *")
+        table.add_row(name, *cells, style="bold green" if ours and ours == best else "")
+    legend = "RA retained after the last task, BTI forgotten (−) since each was learned, "
+    legend += "LA right after each, FWT before each; % of test images, mean ± sd over seeds"
+    return Group(table, Text(legend, style="dim"), *_footnotes(summaries))
+
+
+def bench_table(measured: Mapping[str, Any]) -> RenderableType:
+    """What `lamaml bench` measured."""
+    rates = measured["gemm_gflops"].items()
+    speed = ", ".join(f"{rate:.0f} GFLOP/s with {threads}" for threads, rate in rates)
+    columns = ("learner", "model", "order", "threads", "ms/update", "GFLOP/s", "share")
+    table = _table(f"Matrix product: {speed} threads")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < 3 else "right")
+    for row in measured["updates"]:
+        words = (row["learner"], row["model"], str(row["order"]), str(row["threads"]))
+        achieved = f"{1000 * row['gflop'] / row['ms']:.1f}"
+        table.add_row(*words, f"{row['ms']:.2f}", achieved, f"{100 * row['share']:.0f} %")
+    return table
+
+
+def describe(summary: Summary) -> str:
+    """The circumstances of a run in a few words."""
+    count = len(summary["seeds"])
+    words = [f"preset {summary['preset']}", f"{count} seed{'s' if count > 1 else ''}"]
+    if summary["protocol"] == "multiple":
+        words.insert(0, "multiple passes")
+    if summary["changed"]:
+        changed = (f"{name}={summary['settings'][name]}" for name in summary["changed"])
+        words.append(f"with {', '.join(changed)}")
+    sizes = {"tasks": summary["num_tasks"], "samples a task": summary["num_samples"]}
+    words += [f"only {size} {name}" for name, size in sizes.items() if size is not None]
+    return ", ".join(words)
+
+
+def comparable(summary: Summary) -> bool:
+    """Whether the run is the paper's experiment: full size, with a recipe's own settings."""
+    own_size = summary["num_tasks"] is None and summary["num_samples"] is None
+    return own_size and not summary["changed"]
+
+
+def timing(summary: Summary) -> str:
+    """Where the time of a seed went."""
+    if summary["ms_per_update"] is None:
+        return "no seed finished"
+    parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in summary["seconds"].items())
+    speed = f"{summary['num_updates']:,} updates a seed, {summary['ms_per_update']:.2f} ms each"
+    return f"{speed}; {parts} a seed"
+
+
+def reading(summaries: Sequence[Summary]) -> str:
+    """What a comparison says, in one sentence."""
+    known = [s for s in summaries if s["ra"]["mean"] is not None]
+    if len(known) < 2:
+        return ""
+    ranked = sorted(known, key=lambda s: -s["ra"]["mean"])
+    best, worst = ranked[0], ranked[-1]
+    gap = best["ra"]["mean"] - worst["ra"]["mean"]
+    return (
+        f"After the last task {best['learner']} still answers {best['ra']['mean']:.1f} % of all "
+        f"tasks' test images correctly, {gap:.1f} points more than {worst['learner']}: since "
+        f"learning each task it has {_change(best)}, {worst['learner']} has {_change(worst)}."
+    )
+
+
+def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
+    """Mean ± sd.
+
+    >>> spread(77.421, 0.648), spread(-8.6, None), spread(None, None)
+    ('77.42 ± 0.65', '−8.60', '–')
+    """
+    if mean is None:
+        return "–"
+    text = f"{mean:.{digits}f}"
+    if deviation is not None:
+        text += f" ± {deviation:.{digits}f}"
+    return text.replace("-", "−")
+
+
+def difference(mean: float | None, paper: Sequence[float] | None) -> str:
+    """Ours less the paper's, with its sign."""
+    if mean is None or not paper:
+        return "–"
+    return f"{mean - paper[0]:+.2f}".replace("-", "−")
+
+
+def _change(summary: Summary) -> str:
+    change = summary["bti"]["mean"]
+    return f"{'lost' if change < 0 else 'gained'} {abs(change):.1f} points"
+
+
+def _all_finished(summary: Summary) -> bool:
+    return set(summary["statuses"]) == {"finished"}
+
+
+def _footnotes(summaries: Sequence[Summary]) -> list[Text]:
+    notes = [
+        f"* {summary['learner']}, seed {seed}: {status}"
+        for summary in summaries
+        for seed, status in zip(summary["seeds"], summary["statuses"], strict=True)
+        if status != "finished"
+    ]
+    if any(s["published"] and not comparable(s) for s in summaries):
+        notes.append("The paper's value is for the full benchmark with the recipe's settings.")
+    return [Text(note, style="yellow") for note in notes]
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )

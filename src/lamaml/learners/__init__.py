@@ -1,0 +1,43 @@
+"""One file, one algorithm. `LEARNERS` is the list that names, tests and the command line go by."""
+
+from collections.abc import Callable
+
+from lamaml.learners.a_gem import a_gem
+from lamaml.learners.c_maml import c_maml
+from lamaml.learners.er import er
+from lamaml.learners.ewc import ewc
+from lamaml.learners.gem import gem
+from lamaml.learners.icarl import icarl
+from lamaml.learners.independent import independent
+from lamaml.learners.la_er import la_er
+from lamaml.learners.la_maml import la_maml
+from lamaml.learners.mer import mer
+from lamaml.learners.mer_single import mer_single
+from lamaml.learners.meta_bgd import meta_bgd
+from lamaml.learners.online import online
+from lamaml.learners.sync_la_maml import sync_la_maml
+from lamaml.types import Learner
+
+BASELINES = (independent, ewc, gem, a_gem, mer, mer_single, icarl, meta_bgd)
+LEARNERS: dict[str, Callable[..., Learner]] = {
+    builder.__name__: builder
+    for builder in (online, er, *BASELINES, c_maml, sync_la_maml, la_er, la_maml)
+}
+
+__all__ = [
+    "LEARNERS",
+    "a_gem",
+    "c_maml",
+    "er",
+    "ewc",
+    "gem",
+    "icarl",
+    "independent",
+    "la_er",
+    "la_maml",
+    "mer",
+    "mer_single",
+    "meta_bgd",
+    "online",
+    "sync_la_maml",
+]

@@ -1,0 +1,83 @@
+"""Steps and norms on pytrees of gradients."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from lamaml.types import Batch, Info, Params
+
+
+class Keys(NamedTuple):
+    """The random draws of one update, by purpose, so that two learners can be given the same."""
+
+    replay: jax.Array
+    reservoir: jax.Array
+    noise: jax.Array
+
+
+def named_keys(key: jax.Array) -> Keys:
+    """One key a purpose."""
+    return Keys(*jax.random.split(key, len(Keys._fields)))
+
+
+def join(replayed: Batch, batch: Batch) -> Batch:
+    """The meta-batch b_m: replayed rows, then new ones."""
+
+    def together(field: str) -> jax.Array:
+        return jnp.concatenate([getattr(replayed, field), getattr(batch, field)])
+
+    rows = {field: together(field) for field in ("x", "y", "task", "weight")}
+    return batch._replace(**rows)
+
+
+def global_norm(tree: Params) -> jax.Array:
+    """The Euclidean norm of all leaves taken as one vector."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
+
+
+def clip_to_norm(tree: Params, max_norm: float | None) -> Params:
+    """Scale to g · min(1, c/‖g‖), one norm over all leaves; bit-identical where ‖g‖ ≤ c."""
+    if max_norm is None:
+        return tree
+    scale = max_norm / jnp.maximum(global_norm(tree), max_norm)
+    return jax.tree.map(lambda leaf: leaf * scale, tree)
+
+
+def clamp(tree: Params, limit: float | None) -> Params:
+    """Each element into [−limit, limit]; unchanged without a limit."""
+    if limit is None:
+        return tree
+    return jax.tree.map(lambda leaf: jnp.clip(leaf, -limit, limit), tree)
+
+
+def descend(params: Params, gradient: Params, rates: Params | float) -> Params:
+    """θ − rate ⊙ g, for one rate or one a weight."""
+    if isinstance(rates, float | int):
+        return jax.tree.map(lambda p, g: p - rates * g, params, gradient)
+    return jax.tree.map(lambda p, g, r: p - r * g, params, gradient, rates)
+
+
+def positive(rates: Params) -> Params:
+    """max(0, α); its derivative at α ≤ 0 is 0."""
+    return jax.tree.map(jax.nn.relu, rates)
+
+
+def constant_rates(params: Params, rate: float) -> Params:
+    """α₀ for every weight."""
+    return jax.tree.map(lambda p: jnp.full_like(p, rate), params)
+
+
+def where_positive(gradient: Params, rates: Params) -> Params:
+    """The gradient passed through max(0, α): nothing where the rate is not positive."""
+    return jax.tree.map(lambda g, r: jnp.where(r > 0, g, 0.0), gradient, rates)
+
+
+def describe(rates: Params) -> Info:
+    """The mean learning rate in use, and the share of weights that are held still."""
+    leaves = jax.tree.leaves(rates)
+    count = sum(leaf.size for leaf in leaves)
+    return {
+        "rate_mean": sum(jnp.sum(jax.nn.relu(leaf)) for leaf in leaves) / count,
+        "rates_at_zero": sum(jnp.sum(leaf <= 0) for leaf in leaves) / count,
+    }

@@ -1,0 +1,164 @@
+"""The look-ahead of C-MAML and La-MAML: fast updates on the new batch, and their gradient.
+
+    θ_r = θ_{r−1} − α ⊙ g_{r−1},   g_i = ∇ℓ(θ_i; chunk i),   L̄ = Σ_r w_r L(θ_r; b_m),   r = 1 … K
+
+First order takes every g_i as a constant, so nothing is propagated back through the loop:
+    ∇_θ L̄ = Σ_r w_r L'(θ_r),      ∇_α L̄ = −Σ_r w_r L'(θ_r) ⊙ Σ_{i<r} g_i            (eq. 5)
+both of which are summed forwards as the loop runs. Second order differentiates the loop itself.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from lamaml.errors import require, unknown_name
+from lamaml.learners.gradients import clamp, descend, positive, where_positive
+from lamaml.types import Batch, Loss, Params
+
+META_LOSSES = ("mean", "sum", "last")
+
+
+class MetaGradient(NamedTuple):
+    """The meta-loss and its gradients."""
+
+    loss: jax.Array  # L̄
+    params: Params  # ∇_θ L̄
+    rates: Params  # ∇_α L̄
+
+
+def unrolled(steps: Batch) -> int:
+    """Steps to a compiled loop body, by measurement on a CPU: all of a short loop, else two."""
+    return len(steps.y) if len(steps.y) <= 5 else 2
+
+
+def check_inner_loop(inner_steps: int, meta_loss: str, inner_clamp: float | None) -> None:
+    """Refuse what the inner loop cannot do, naming the argument."""
+    require(inner_steps > 0, "inner_steps", inner_steps, "at least 1")
+    require(inner_clamp is None or inner_clamp > 0, "inner_clamp", inner_clamp, "None or positive")
+    if meta_loss not in META_LOSSES:
+        raise unknown_name("meta_loss", meta_loss, META_LOSSES)
+
+
+def chunks(batch: Batch, inner_steps: int) -> Batch:
+    """The rows in their order as K chunks of ⌈n/K⌉, the last ones padded with weight 0."""
+    size = -(-len(batch.y) // inner_steps)
+    padding = size * inner_steps - len(batch.y)
+
+    def split(rows: jax.Array) -> jax.Array:
+        padded = jnp.pad(rows, [(0, padding)] + [(0, 0)] * (rows.ndim - 1))
+        return padded.reshape(inner_steps, size, *rows.shape[1:])
+
+    unused = jnp.zeros(inner_steps, bool)
+    x, y, task, weight = (split(rows) for rows in batch[:4])
+    return Batch(x, y, task, weight, first=unused, last=unused)
+
+
+def step_weights(steps: Batch, meta_loss: str) -> jax.Array:
+    """w_r of each step; a chunk without rows takes no step and weighs nothing."""
+    taken = jnp.any(steps.weight > 0, axis=1).astype(jnp.float32)
+    if meta_loss == "sum":
+        return taken
+    if meta_loss == "mean":
+        return taken / jnp.maximum(jnp.sum(taken), 1.0)
+    return taken * (jnp.cumsum(taken) == jnp.sum(taken))
+
+
+def fast_weights(
+    loss: Loss, params: Params, rates: Params, steps: Batch, *, inner_clamp: float | None = None
+) -> tuple[Params, Params]:
+    """θ_K, and the sum of the inner gradients that led there."""
+
+    def step(carry: tuple[Params, Params], chunk: Batch) -> tuple[tuple[Params, Params], None]:
+        fast, travelled = carry
+        gradient = clamp(jax.grad(loss)(fast, chunk), inner_clamp)
+        return (descend(fast, gradient, rates), jax.tree.map(jnp.add, travelled, gradient)), None
+
+    start = (params, jax.tree.map(jnp.zeros_like, params))
+    return jax.lax.scan(step, start, steps, unroll=unrolled(steps))[0]
+
+
+def meta_gradient(
+    loss: Loss,
+    params: Params,
+    rates: Params,
+    batch: Batch,
+    meta_batch: Batch,
+    *,
+    inner_steps: int,
+    first_order: bool,
+    meta_loss: str = "mean",
+    inner_clamp: float | None = None,
+    clip_inner_rates: bool = False,
+) -> MetaGradient:
+    """The meta-loss after every fast update, with its gradients in the weights and in the rates.
+
+    Args:
+      loss: ℓ and L, the weighted mean loss of a batch.
+      params: θ, the slow weights; never changed here.
+      rates: α, a tree like params.
+      batch: b, the new rows.
+      meta_batch: b_m, the rows the meta-loss is taken on.
+      inner_steps: K, the number of fast updates the batch is divided into.
+      first_order: take the inner gradients as constants.
+      meta_loss: "mean" over steps, their "sum", or the "last" step's alone.
+      inner_clamp: limit on each element of the inner gradients.
+      clip_inner_rates: use max(0, α) in the fast updates.
+    """
+    steps = chunks(batch, inner_steps)
+    weights = step_weights(steps, meta_loss)
+    differentiate = _first_order if first_order else _second_order
+    used = positive(rates) if clip_inner_rates else rates
+    ahead = differentiate(loss, params, used, steps, weights, meta_batch, inner_clamp)
+    return ahead._replace(rates=where_positive(ahead.rates, rates)) if clip_inner_rates else ahead
+
+
+def _first_order(
+    loss: Loss,
+    params: Params,
+    rates: Params,
+    steps: Batch,
+    weights: jax.Array,
+    meta_batch: Batch,
+    inner_clamp: float | None,
+) -> MetaGradient:
+    zeros = jax.tree.map(jnp.zeros_like, params)
+
+    def step(carry: tuple[Params, Params, MetaGradient], chunk: tuple[Batch, jax.Array]):  # type: ignore[no-untyped-def]
+        fast, travelled, total = carry
+        rows, weight = chunk
+        gradient = clamp(jax.grad(loss)(fast, rows), inner_clamp)  # g_{r−1}
+        fast = descend(fast, gradient, rates)  # θ_r
+        travelled = jax.tree.map(jnp.add, travelled, gradient)  # Σ_{i<r} g_i
+        value, slope = jax.value_and_grad(loss)(fast, meta_batch)  # L(θ_r), L'(θ_r)
+        total = MetaGradient(
+            total.loss + weight * value,
+            jax.tree.map(lambda t, s: t + weight * s, total.params, slope),
+            jax.tree.map(lambda t, s, g: t - weight * s * g, total.rates, slope, travelled),
+        )
+        return (fast, travelled, total), None
+
+    start = (params, zeros, MetaGradient(jnp.zeros(()), zeros, zeros))
+    (_, _, total), _ = jax.lax.scan(step, start, (steps, weights), unroll=unrolled(steps))
+    return total
+
+
+def _second_order(
+    loss: Loss,
+    params: Params,
+    rates: Params,
+    steps: Batch,
+    weights: jax.Array,
+    meta_batch: Batch,
+    inner_clamp: float | None,
+) -> MetaGradient:
+    def objective(params: Params, rates: Params) -> jax.Array:
+        def step(fast: Params, chunk: tuple[Batch, jax.Array]) -> tuple[Params, jax.Array]:
+            rows, weight = chunk
+            fast = descend(fast, clamp(jax.grad(loss)(fast, rows), inner_clamp), rates)
+            return fast, weight * loss(fast, meta_batch)
+
+        return jnp.sum(jax.lax.scan(step, params, (steps, weights), unroll=unrolled(steps))[1])
+
+    value, gradients = jax.value_and_grad(objective, argnums=(0, 1))(params, rates)
+    return MetaGradient(value, *gradients)

@@ -1,0 +1,156 @@
+"""Meta-experience replay (Riemer et al., 2019, Algorithm 1): Reptile over replayed batches.
+
+For each example, with A = θ, and s times with W = θ:
+    θ ← θ − α · clip(∇ℓ(θ; row))         for each row of [the example, Sample(R)], one at a time
+    θ ← W + β (θ − W)                    within a batch
+and after the s batches
+    θ ← A + γ (θ − A)                    across batches
+    push the example to R by reservoir sampling
+
+Deviation: rows enter R in their last glance of the first epoch only; a row is not replayed twice in
+one batch, where the authors draw with replacement.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from lamaml.errors import require
+from lamaml.learners.gradients import clip_to_norm, descend, join, named_keys
+from lamaml.learners.inner_loop import chunks
+from lamaml.memory import Reservoir, empty_reservoir, push, sample
+from lamaml.types import Batch, Info, Learner, Loss, Params
+
+_UNROLL = 2  # steps to a compiled loop body: more is no faster on a CPU
+
+
+class MERState(NamedTuple):
+    """What MER needs."""
+
+    params: Params  # θ
+    memory: Reservoir  # R
+
+
+def mer(
+    loss: Loss,
+    *,
+    inner_rate: float,
+    within_rate: float,
+    across_rate: float = 1.0,
+    num_batches: int,
+    memory_size: int,
+    replay_size: int = 10,
+    max_norm: float | None = None,
+) -> Learner:
+    """Steps of one row each, of which only a part is kept: what different rows agree on.
+
+    Args:
+      loss: ℓ, the weighted mean loss of a batch.
+      inner_rate: α > 0, of the single-row steps.
+      within_rate: β ≥ 0, the part of a batch's way that is kept.
+      across_rate: γ ≥ 0, the part of all batches' way that is kept.
+      num_batches: s, batches replayed for each example.
+      memory_size: M, rows the reservoir holds.
+      replay_size: k − 1, rows replayed in each batch beside the example.
+      max_norm: c, each step's gradient is clipped to this norm; None for no clipping.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> learner = mer(
+      ...     lambda w, b: jnp.mean((b.x - w) ** 2),
+      ...     inner_rate=0.1, within_rate=0.3, num_batches=5, memory_size=5,
+      ... )
+    """
+    require(inner_rate > 0, "inner_rate", inner_rate, "positive")
+    require(within_rate >= 0, "within_rate", within_rate, "at least 0")
+    require(across_rate >= 0, "across_rate", across_rate, "at least 0")
+    require(num_batches > 0, "num_batches", num_batches, "at least 1")
+    require(memory_size > 0, "memory_size", memory_size, "at least 1")
+    require(replay_size >= 0, "replay_size", replay_size, "at least 0")
+    require(max_norm is None or max_norm > 0, "max_norm", max_norm, "None or positive")
+
+    def init(params: Params, batch: Batch) -> MERState:
+        return MERState(params, empty_reservoir(batch, memory_size))
+
+    def learn(state: MERState, example: Batch, key: jax.Array) -> tuple[MERState, jax.Array]:
+        keys = named_keys(key)
+
+        def draw(key: jax.Array) -> Batch:
+            rows = join(example, sample(state.memory, replay_size, key))  # the example first
+            return rows._replace(weight=rows.weight * example.weight)
+
+        batches = jax.vmap(draw)(jax.random.split(keys.replay, num_batches))
+        params, value = replay_batches(
+            loss,
+            state.params,
+            batches,
+            inner_rate=inner_rate,
+            within_rate=within_rate,
+            across_rate=across_rate,
+            max_norm=max_norm,
+        )
+        memory = push(state.memory, example, keys.reservoir, when=example.last)
+        return MERState(params, memory), value
+
+    def update(state: MERState, batch: Batch, key: jax.Array) -> tuple[MERState, Info]:
+        return example_by_example(learn, state, batch, key)
+
+    return Learner(init, update)
+
+
+def replay_batches(
+    loss: Loss,
+    params: Params,
+    batches: Batch,
+    *,
+    inner_rate: float,
+    within_rate: float,
+    across_rate: float,
+    max_norm: float | None = None,
+) -> tuple[Params, jax.Array]:
+    """θ after the s batches of k rows of one example, and the loss of the very first row."""
+
+    def within(start: Params, rows: Batch) -> tuple[Params, jax.Array]:
+        end, values = row_by_row(loss, start, rows, inner_rate, max_norm)
+        return part_of_the_way(start, end, within_rate), values[0]
+
+    end, values = jax.lax.scan(within, params, batches)
+    return part_of_the_way(params, end, across_rate), values[0]
+
+
+def row_by_row(
+    loss: Loss, params: Params, rows: Batch, rate: float, max_norm: float | None
+) -> tuple[Params, jax.Array]:
+    """θ after one step of SGD a row, and each row's loss before its step."""
+
+    def step(params: Params, row: Batch) -> tuple[Params, jax.Array]:
+        value, gradient = jax.value_and_grad(loss)(params, row)
+        return descend(params, clip_to_norm(gradient, max_norm), rate), value
+
+    return jax.lax.scan(step, params, chunks(rows, len(rows.y)), unroll=_UNROLL)
+
+
+def part_of_the_way(start: Params, end: Params, part: float) -> Params:
+    """W + β (θ − W)."""
+    return jax.tree.map(lambda w, p: w + part * (p - w), start, end)
+
+
+def example_by_example(
+    learn: Callable[[MERState, Batch, jax.Array], tuple[MERState, jax.Array]],
+    state: MERState,
+    batch: Batch,
+    key: jax.Array,
+) -> tuple[MERState, Info]:
+    """Learn from the rows of a batch one after another, each with its own key; skip padding."""
+
+    def turn(state: MERState, given: tuple[Batch, jax.Array]) -> tuple[MERState, jax.Array]:
+        example, key = given
+        return learn(state, example._replace(first=batch.first, last=batch.last), key)
+
+    examples = chunks(batch, len(batch.y))
+    state, values = jax.lax.scan(turn, state, (examples, jax.random.split(key, len(batch.y))))
+    total = jnp.sum(batch.weight)
+    mean = jnp.vdot(batch.weight, values) / jnp.where(total > 0, total, 1.0)
+    return state, {"loss": mean}

@@ -1,0 +1,82 @@
+"""What the networks are made of: affine layers and strided convolution.
+
+On a CPU a convolution is nine strided slices and one matrix product: a gradient on 20 images takes
+half the time of the native operation, and inside a compiled loop a twentieth.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+from lamaml.errors import unknown_name
+from lamaml.types import Params
+
+KERNEL, STRIDE = 3, 2
+
+
+def kaiming_normal(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
+    """Normal weights of variance 2 / fan_in, for networks of rectifiers."""
+    return jax.random.normal(key, (fan_in, fan_out)) * jnp.sqrt(2.0 / fan_in)
+
+
+def xavier_uniform(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
+    """Uniform weights of variance 2 / (fan_in + fan_out), as in the MER and GEM baselines."""
+    bound = jnp.sqrt(6.0 / (fan_in + fan_out))
+    return jax.random.uniform(key, (fan_in, fan_out), minval=-bound, maxval=bound)
+
+
+INITIALIZERS: dict[str, Callable[[jax.Array, int, int], jax.Array]] = {
+    "kaiming_normal": kaiming_normal,
+    "xavier_uniform": xavier_uniform,
+}
+
+
+def init_layers(sizes: dict[str, tuple[int, int]], initializer: str, key: jax.Array) -> Params:
+    """Weights (fan_in, fan_out) from the named initializer and zero biases, by layer name."""
+    if initializer not in INITIALIZERS:
+        raise unknown_name("initializer", initializer, INITIALIZERS)
+    keys = jax.random.split(key, len(sizes))
+    return {
+        name: {"weight": INITIALIZERS[initializer](k, *size), "bias": jnp.zeros(size[1])}
+        for k, (name, size) in zip(keys, sizes.items(), strict=True)
+    }
+
+
+def affine(layer: Params, x: jax.Array) -> jax.Array:
+    """x·W + b over the last axis."""
+    return x @ layer["weight"] + layer["bias"]
+
+
+def convolve(layer: Params, images: jax.Array) -> jax.Array:
+    """3×3 convolution of stride 2 and padding 1 on (n, h, w, c) images; weight (9·c, filters)."""
+    channels = images.shape[-1]
+    if jax.default_backend() == "cpu":
+        patches = neighbourhoods(images)
+        # One flat matrix product: over four axes the gradients transpose whole arrays.
+        flat = affine(layer, patches.reshape(-1, KERNEL * KERNEL * channels))
+        return flat.reshape(*patches.shape[:3], -1)
+    kernel = layer["weight"].reshape(KERNEL, KERNEL, channels, -1)
+    padding = ((1, 1), (1, 1))
+    layout = ("NHWC", "HWIO", "NHWC")
+    strides = (STRIDE, STRIDE)
+    out = jax.lax.conv_general_dilated(images, kernel, strides, padding, dimension_numbers=layout)
+    return out + layer["bias"]
+
+
+def neighbourhoods(images: jax.Array) -> jax.Array:
+    """The 3×3 neighbourhood of every second pixel, flattened: (n, ⌈h/2⌉, ⌈w/2⌉, 9·c)."""
+    height, width = (convolved_size(side) for side in images.shape[1:3])
+    padded = jnp.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    rows, columns = STRIDE * height - 1, STRIDE * width - 1
+    slices = [
+        padded[:, i : i + rows : STRIDE, j : j + columns : STRIDE]
+        for i in range(KERNEL)
+        for j in range(KERNEL)
+    ]
+    return jnp.concatenate(slices, axis=-1)
+
+
+def convolved_size(side: int) -> int:
+    """The side of an image after one convolution."""
+    return -(-side // STRIDE)

@@ -1,0 +1,50 @@
+"""The paper's network for MNIST: two hidden layers of 100 rectifiers."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import jax
+
+from lamaml.errors import require
+from lamaml.models.layers import affine, init_layers
+from lamaml.types import Model, Params
+
+
+def mlp(
+    input_size: int,
+    num_outputs: int,
+    *,
+    hidden_sizes: Sequence[int] = (100, 100),
+    initializer: str = "kaiming_normal",
+) -> Model:
+    """A multi-layer perceptron on flattened rows.
+
+    Args:
+      input_size: numbers a row holds.
+      num_outputs: logits.
+      hidden_sizes: units of each hidden layer.
+      initializer: "kaiming_normal" (La-MAML) or "xavier_uniform" (MER, GEM and their baselines).
+
+    Example:
+      >>> import jax, jax.numpy as jnp
+      >>> model = mlp(64, 10)
+      >>> model.apply(model.init(jax.random.key(0)), jnp.zeros((3, 64))).shape
+      (3, 10)
+    """
+    require(
+        min(input_size, num_outputs, *hidden_sizes) > 0, "hidden_sizes", hidden_sizes, "positive"
+    )
+    widths = (input_size, *hidden_sizes, num_outputs)
+    names = [*(f"hidden_{i}" for i in range(1, len(widths) - 1)), "head"]
+    sizes = dict(zip(names, pairwise(widths), strict=True))
+
+    def init(key: jax.Array) -> Params:
+        return init_layers(sizes, initializer, key)
+
+    def apply(params: Params, x: jax.Array) -> jax.Array:
+        x = x.reshape(len(x), -1)
+        for name in names[:-1]:
+            x = jax.nn.relu(affine(params[name], x))
+        return affine(params["head"], x)
+
+    return Model(init, apply)

@@ -1,0 +1,99 @@
+"""CIFAR-100 as 20 tasks of 5 classes, read from the archive's binary layout."""
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+
+from lamaml.errors import DataCorrupt
+from lamaml.streams.augmentation import CropFlip
+from lamaml.streams.download import data_folder, fetch
+from lamaml.streams.files import one_at_a_time, written_whole
+from lamaml.streams.partition import Rows, hold_out, rows_by_class, tasks_of
+from lamaml.streams.preprocessing import Standardise
+from lamaml.streams.randomness import generator
+from lamaml.types import Stream
+
+NUM_CLASSES = 100
+CLASSES_PER_TASK = 5
+IMAGES_PER_CLASS = {"train": 500, "test": 100}
+RECORD_SIZE = 2 + 3 * 32 * 32  # coarse label, fine label, then the red, green and blue planes
+STANDARDISE = Standardise(mean=(0.5071, 0.4867, 0.4408), std=(0.2675, 0.2565, 0.2761))
+AUGMENT = CropFlip(STANDARDISE, brightness=63 / 255)
+
+
+def cifar100(
+    *,
+    seed: int,
+    num_tasks: int = 20,
+    num_samples: int | None = None,
+    augmentation: bool = True,
+) -> Stream:
+    """CIFAR-100, 20 tasks of 5 classes, each with its own head: 2250 images train, 500 test.
+
+    Args:
+      seed: decides the order of the classes and the tenth of training images that validates.
+      num_tasks: the first so many, at most 20.
+      num_samples: training images a task, at most 2250; None for all.
+      augmentation: whether training images are cropped, mirrored and brightened at random.
+    """
+    order = generator(seed, "class order").permutation(NUM_CLASSES)
+    learnt = _rows("train", order)
+    validation, train = hold_out(learnt, learnt.label, 0.1, seed=seed, purpose="validation")
+    tasks = tasks_of(
+        train,
+        validation,
+        _rows("test", order),
+        names=[f"classes {ids.tolist()}" for ids in order.reshape(-1, CLASSES_PER_TASK)],
+        num_tasks=num_tasks,
+        num_samples=num_samples,
+        seed=seed,
+    )
+    return Stream(
+        "cifar100",
+        tasks,
+        NUM_CLASSES,
+        CLASSES_PER_TASK,
+        STANDARDISE,
+        AUGMENT if augmentation else None,
+        facts={"class_order": order.tolist()},
+    )
+
+
+def _rows(split: str, order: np.ndarray) -> Rows:
+    records = _records(split)
+
+    def read(rows: np.ndarray) -> np.ndarray:
+        planes = records[rows, 2:].reshape(-1, 3, 32, 32)
+        return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+
+    return rows_by_class(read, np.array(records[:, 1]), order, CLASSES_PER_TASK)
+
+
+def _records(split: str) -> np.ndarray:
+    """The records of a split, mapped from the disk; their order is not prescribed."""
+    path = data_folder() / "cifar-100-binary" / f"{split}.bin"
+    if not path.is_file():
+        _unpack(fetch("cifar-100-binary.tar.gz"), path)
+    per_class = IMAGES_PER_CLASS[split]
+    size = NUM_CLASSES * per_class * RECORD_SIZE
+    if path.stat().st_size != size:
+        raise _corrupt(path, f"has {path.stat().st_size} bytes, not {size}")
+    records = np.memmap(path, np.uint8, mode="r").reshape(-1, RECORD_SIZE)
+    if np.any(np.bincount(records[:, 1], minlength=NUM_CLASSES) != per_class):
+        raise _corrupt(path, f"does not hold {per_class} images of each of {NUM_CLASSES} classes")
+    return records
+
+
+def _corrupt(path: Path, finding: str) -> DataCorrupt:
+    return DataCorrupt(f"{path} {finding}: delete it and unpack cifar-100-binary.tar.gz again")
+
+
+def _unpack(archive: Path, path: Path) -> None:
+    with one_at_a_time(path), tarfile.open(archive) as members:
+        member = members.extractfile(f"cifar-100-binary/{path.name}")
+        if member is None:
+            raise DataCorrupt(f"{archive} holds no {path.name}: delete it and run again")
+        with member, written_whole(path) as file:
+            shutil.copyfileobj(member, file)

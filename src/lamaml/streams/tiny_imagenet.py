@@ -1,0 +1,71 @@
+"""TinyImagenet-200 as 40 tasks of 5 classes, read from the public archive or a part of it."""
+
+import numpy as np
+
+from lamaml.errors import require
+from lamaml.streams.augmentation import CropFlip
+from lamaml.streams.download import fetch
+from lamaml.streams.partition import hold_out, rows_by_class, tasks_of
+from lamaml.streams.preprocessing import Standardise
+from lamaml.streams.randomness import generator
+from lamaml.streams.tiny_imagenet_archive import NUM_CLASSES, open_archive
+from lamaml.types import Stream
+
+CLASSES_PER_TASK = 5
+STANDARDISE = Standardise(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+AUGMENT = CropFlip(STANDARDISE)
+
+
+def tiny_imagenet(
+    *,
+    seed: int,
+    num_tasks: int = 40,
+    num_samples: int | None = None,
+    augmentation: bool = True,
+    split: str = "authors",
+) -> Stream:
+    """TinyImagenet-200, 40 tasks of 5 classes, each with its own head.
+
+    Args:
+      seed: decides the order of the classes and which images validate.
+      num_tasks: the first so many, at most 40.
+      num_samples: training images a task; None for all.
+      augmentation: whether training images are cropped and mirrored at random.
+      split: "authors" validates on a tenth of the training images and tests on the whole official
+        validation folder; "paper" trains on all and halves that folder, class by class.
+    """
+    require(split in ("authors", "paper"), "split", split, "'authors' or 'paper'")
+    archive = open_archive(fetch("tiny-imagenet-200.zip"))
+    order = generator(seed, "class order").permutation(NUM_CLASSES)
+
+    train_images, val_images = np.split(archive.images, [len(archive.train_classes)])
+    train = rows_by_class(train_images.__getitem__, archive.train_classes, order, CLASSES_PER_TASK)
+    test = rows_by_class(val_images.__getitem__, archive.val_classes, order, CLASSES_PER_TASK)
+    if split == "authors":
+        validation, train = hold_out(train, train.label, 0.1, seed=seed, purpose="validation")
+    else:
+        validation, test = hold_out(test, test.label, 0.5, seed=seed, purpose="validation")
+    wnids = np.array(archive.wnids)[order]
+    tasks = tasks_of(
+        train,
+        validation,
+        test,
+        names=[f"classes {' '.join(ids)}" for ids in wnids.reshape(-1, CLASSES_PER_TASK)],
+        num_tasks=num_tasks,
+        num_samples=num_samples,
+        seed=seed,
+    )
+    return Stream(
+        "tiny_imagenet",
+        tasks,
+        NUM_CLASSES,
+        CLASSES_PER_TASK,
+        STANDARDISE,
+        AUGMENT if augmentation else None,
+        facts={
+            "class_order": order.tolist(),
+            "classes": wnids.tolist(),
+            "split": split,
+            "num_archive_images": len(archive.images),
+        },
+    )

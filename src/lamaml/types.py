@@ -1,0 +1,118 @@
+"""The nouns of the system: what flows from a stream through a learner to a table."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+Params = Any
+"""A pytree of arrays: weights, rates or gradients."""
+State = Any
+"""A learner's own NamedTuple: what its next step needs."""
+Info = dict[str, jax.Array]
+"""Diagnostics of one update: scalars by name, `loss` always among them."""
+
+
+class Batch(NamedTuple):
+    """Labelled rows, as a learner meets them.
+
+    Rows of weight 0 are padding: they enter no loss and no memory. `first` and `last` say whether
+    this is the first, and the last, glance a learner takes at these rows in its first pass over
+    them; that is when a memory may keep them.
+    """
+
+    x: jax.Array  # (n, ...) float32
+    y: jax.Array  # (n,) int32, the class among all classes of the stream
+    task: jax.Array  # (n,) int32, the task's place in the stream
+    weight: jax.Array  # (n,) float32
+    first: jax.Array | bool = True
+    last: jax.Array | bool = True
+
+
+Loss = Callable[[Params, Batch], jax.Array]
+"""The weighted mean loss of the rows of a batch."""
+
+
+class Learner(NamedTuple):
+    """An algorithm, as a pair of pure functions closed over its hyper-parameters.
+
+    `init` reads only shapes and dtypes from its batch: it sizes the memory. `update` is one glance,
+    and takes the rows of its batch in the order given. `end_task` is for algorithms that
+    consolidate at a boundary, `predict` for those whose answer is not the largest logit of
+    `state.params`.
+    """
+
+    init: Callable[[Params, Batch], State]  # (params, batch)
+    update: Callable[[State, Batch, jax.Array], tuple[State, Info]]  # (state, batch, key)
+    end_task: Callable[[State, jax.Array], State] | None = None  # (state, key)
+    predict: Callable[[State, jax.Array, jax.Array], jax.Array] | None = None  # (state, x, task)
+
+
+class Model(NamedTuple):
+    """A network, as the pair every JAX library can give."""
+
+    init: Callable[[jax.Array], Params]  # (key)
+    apply: Callable[[Params, jax.Array], jax.Array]  # (params, x) -> logits
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows on the host, in their smallest exact dtype."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.y)
+
+
+class Task(NamedTuple):
+    """One stretch of a stream. Validation rows are never trained on and never tested on."""
+
+    name: str
+    train: Examples
+    validation: Examples
+    test: Examples
+
+
+class Preprocess(Protocol):
+    """Turns stored rows into what a network reads, on the device."""
+
+    def __call__(self, x: jax.Array, /) -> jax.Array:
+        """Rows as float32."""
+
+
+class Augment(Protocol):
+    """Turns stored training rows into what a network reads, at random, on the device."""
+
+    def __call__(self, x: jax.Array, key: jax.Array, /) -> jax.Array:
+        """Rows as float32."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Tasks in their order, and how their rows become numbers.
+
+    Attributes:
+      name: the word for it on the command line and in recipes.
+      tasks: in the order they arrive.
+      num_classes: the number of outputs a network needs.
+      classes_per_task: None where all tasks share one head; else task τ owns the outputs
+        [classes_per_task·τ, classes_per_task·(τ+1)).
+      preprocess: rows as stored, to rows as read by the network.
+      augment: the same for training rows, with random changes; None where there are none.
+      shuffled: whether the rows of a task arrive in random order; else in their own.
+      facts: what the seed decided (angles, class order, ...), for the run folder.
+    """
+
+    name: str
+    tasks: Sequence[Task]
+    num_classes: int
+    classes_per_task: int | None
+    preprocess: Preprocess
+    augment: Augment | None = None
+    shuffled: bool = True
+    facts: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,43 @@
+"""What tests of several folders share."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from lamaml.streams.files import one_at_a_time
+
+UNPACK = Path(__file__).resolve().parents[2] / "shared" / "data" / "unpack"
+NEEDED = ("mnist/train-images-idx3-ubyte.gz", "cifar-100-binary/train.bin", "tiny-imagenet-200.zip")
+
+
+@pytest.fixture(scope="session")
+def real_data_folder() -> Path | None:
+    """LAMAML_DATA, or the data that lies beside the project, unpacked once a machine."""
+    if given := os.environ.get("LAMAML_DATA"):
+        return Path(given)
+    if not UNPACK.is_file():
+        return None
+    version = hashlib.sha256(UNPACK.read_bytes()).hexdigest()[:8]
+    folder = Path(platformdirs.user_cache_dir("lamaml-tests")) / f"data-{version}"
+    with one_at_a_time(folder):
+        if not folder.exists():
+            unfinished = folder.with_name(f"{folder.name}.unfinished")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            subprocess.run([sys.executable, UNPACK, unfinished], check=True)
+            unfinished.rename(folder)
+    return folder
+
+
+@pytest.fixture
+def real_data(real_data_folder: Path | None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the real archives, as LAMAML_DATA; the test is skipped where there is none."""
+    if real_data_folder is None or not all((real_data_folder / name).exists() for name in NEEDED):
+        pytest.skip("needs the real MNIST, CIFAR-100 and TinyImagenet files in LAMAML_DATA")
+    monkeypatch.setenv("LAMAML_DATA", str(real_data_folder))
+    return real_data_folder

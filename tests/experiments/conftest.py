@@ -1,0 +1,44 @@
+"""One small run that every test of results, tables and reports reads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamaml.experiments.options import recipe_with
+from lamaml.experiments.results import Run
+from lamaml.experiments.runs import Plan, execute
+
+
+def _plan(out: Path, learner: str = "la_maml", sets: Sequence[str] = (), **changes: Any) -> Plan:
+    settings = {"seeds": range(2), "num_tasks": 2, "num_samples": 30, **changes}
+    return Plan(recipe_with("digits_rotations", learner, sets), out=out, **settings)
+
+
+@pytest.fixture(scope="session")
+def small_plan() -> Callable[..., Plan]:
+    """Plans of two seeds, two tasks, three batches a task, unless told otherwise."""
+    return _plan
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What one test has compiled the next need not."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("compiled")
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def events() -> list:
+    """What happened in the small run."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory, compiled: Path, events: list) -> Run:
+    """Its seeds side by side."""
+    plan = _plan(tmp_path_factory.mktemp("runs") / "small")
+    return execute([plan], events.append, processes=2)[0]
