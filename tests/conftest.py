@@ -10,7 +10,12 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from lamaml.streams.files import one_at_a_time
+# What one test, or one run of the tests, has compiled the next need not; jax reads this on import.
+COMPILED = Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+from lamaml.streams.files import one_at_a_time  # noqa: E402
 
 UNPACK = Path(__file__).resolve().parents[2] / "shared" / "data" / "unpack"
 NEEDED = ("mnist/train-images-idx3-ubyte.gz", "cifar-100-binary/train.bin", "tiny-imagenet-200.zip")

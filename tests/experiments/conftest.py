@@ -26,7 +26,7 @@ def small_plan() -> Callable[..., Plan]:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """What one test has compiled the next need not."""
     with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("compiled")
+        folder = tmp_path_factory.getbasetemp().parent / "compiled"  # for all of xdist's workers
         patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
         yield folder
 

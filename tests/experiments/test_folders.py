@@ -29,19 +29,23 @@ def test_overwriting_begins_with_an_empty_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folder]
 
 
+def leave_half_a_run(folder: Path, error: BaseException, *, overwrite: bool = False) -> None:
+    with new_folder(folder, overwrite=overwrite):
+        (folder / "half").touch()
+        raise error
+
+
 def test_a_refused_run_gives_the_old_one_back(tmp_path: Path) -> None:
     folder = a_run(tmp_path / "run")
-    with pytest.raises(InvalidArgument), new_folder(folder, overwrite=True):
-        (folder / "half").touch()
-        raise InvalidArgument("no")
+    with pytest.raises(InvalidArgument):
+        leave_half_a_run(folder, InvalidArgument("no"), overwrite=True)
     assert (folder / "settings.json").read_text() == "old"
     assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_an_interrupted_run_is_kept(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "run") as folder:
-        (folder / "half").touch()
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        leave_half_a_run(tmp_path / "run", KeyboardInterrupt())
     assert (tmp_path / "run/half").exists()
 
 

@@ -23,7 +23,7 @@ from lamaml.experiments.options import read_value, recipe_with, split_assignment
         ("sum", str, "sum"),
         ('"sum"', str, "sum"),
         ("7", str, "7"),
-        ("/tmp/my data.npz", str | None, "/tmp/my data.npz"),
+        ("~/my data.npz", str | None, "~/my data.npz"),
         ("[5, 5]", Sequence[int], (5, 5)),
         ("[]", tuple[int, ...], ()),
         ("0.1", Any, 0.1),

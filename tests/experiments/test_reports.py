@@ -83,15 +83,23 @@ def test_the_same_runs_give_the_same_page(page: str, runs: list[Run]) -> None:
 
 
 def test_colours_are_the_pages_own() -> None:
-    drawing = curves([Series(np.random.rand(2, 1000), "--series-0")], "updates", percent=False)
+    values = np.random.default_rng(0).random((2, 1000))
+    series = [Series(np.arange(1000), values, "--series-0")]
+    drawing = curves("a", series, "updates", percent=False)
     assert "var(--series-0)" in drawing
     assert not re.search(r"#0[0-4]0[0-4]0[0-9]", drawing)
     assert len(drawing) < 60_000
 
 
 def test_large_matrices_are_drawn_without_numbers() -> None:
-    assert heat_map(np.full((2, 2), 0.25)).count(">25<") == 4
-    assert heat_map(np.full((30, 30), 0.25)).count(">25<") <= 2  # tick labels
+    assert heat_map("a", np.full((2, 2), 0.25)).count(">25<") == 4
+    assert heat_map("a", np.full((30, 30), 0.25)).count(">25<") <= 2  # tick labels
+
+
+def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
+    matrix = np.array([[0.21, 0.1, np.nan], [np.nan, 0.32, 0.1], [np.nan, np.nan, 0.43]])
+    drawing = heat_map("a", matrix)
+    assert [drawing.count(f">{number}<") for number in (21, 32, 43)] == [3, 2, 1]
 
 
 def test_a_page_that_cannot_be_written(runs: list[Run], tmp_path: Path) -> None:

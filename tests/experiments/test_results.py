@@ -107,7 +107,7 @@ def test_damage_names_the_file(copy: Path, name: str, content: str | None) -> No
 
 def test_a_damaged_line_names_the_file(copy: Path) -> None:
     (copy / "seed-0/diagnostics.jsonl").write_text("{\n")
-    with pytest.raises(DataCorrupt, match="diagnostics.jsonl"):
+    with pytest.raises(DataCorrupt, match=r"diagnostics\.jsonl"):
         read_run(copy).seeds[0].diagnostics()
 
 

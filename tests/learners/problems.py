@@ -16,6 +16,24 @@ from lamaml.types import Batch
 KEY = jax.random.key(0)
 
 
+def jit(function):
+    """Compiled with little optimisation: a toy runs once, and compiles four times as fast."""
+    return jax.jit(function, compiler_options=QUICK)
+
+
+def _quick_options():
+    """Options of XLA that this version of it knows."""
+    options = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda: 0, compiler_options=options)()
+    except (jax.errors.JaxRuntimeError, ValueError):
+        return None
+    return options
+
+
+QUICK = _quick_options()
+
+
 def weighted_mean(row_loss):
     """A loss as learners take it: the mean of the rows by their weights, 0 where there are none."""
 
@@ -68,6 +86,20 @@ network = cross_entropy(MODEL.apply, 2)
 """A small network with three heads of two classes."""
 
 
+@weighted_mean
+def curved(params, row):
+    """A loss without a closed form, for rows of three numbers."""
+    return jax.nn.softplus(row[0] - 2 * jnp.tanh(params["b"] + jnp.sum(params["w"] * row[1:])))
+
+
+CURVED_PARAMS = {"w": jnp.array([0.3, -0.4]), "b": jnp.array(0.1)}
+
+
+def curved_batch(seed, num_rows=6):
+    """Rows for it."""
+    return batch_of(np.random.default_rng(seed).normal(size=(num_rows, 3)))
+
+
 def network_params(seed=0):
     """Weights and biases none of which is 0."""
     return jax.tree.map(lambda p: p + 0.1, MODEL.init(jax.random.key(seed)))
@@ -90,11 +122,15 @@ def batch_of(x, weight=None, **flags):
     return Batch(x, zeros, zeros, weight, **flags)
 
 
-@functools.cache
 def compiled(builder, loss, **settings):
     """A learner whose update is compiled, once however many tests ask for it."""
-    learner = builder(loss, **settings)
-    return learner._replace(update=jax.jit(learner.update))
+    return _compiled(builder, loss, tuple(sorted(settings.items())))
+
+
+@functools.cache
+def _compiled(builder, loss, settings):
+    learner = builder(loss, **dict(settings))
+    return learner._replace(update=jit(learner.update))
 
 
 def remembering(state, rows):

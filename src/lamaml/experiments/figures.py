@@ -41,34 +41,47 @@ _MOST_NUMBERED = 12  # tasks up to which the cells of a heat map are numbered
 
 
 class Series(NamedTuple):
-    """A line: one row of values a seed, the CSS variable of its colour, its dashes."""
+    """A line: where its points are, their values, the CSS variable of its colour, its dashes."""
 
+    x: np.ndarray  # (points,)
     values: np.ndarray  # (seeds, points)
     colour: str
     dashes: str = "-"
 
 
-def curves(series: Sequence[Series], x_label: str, *, percent: bool = True, first: int = 1) -> str:
-    """Means over seeds as lines, ± one standard deviation as bands; x counts from `first`."""
+def curves(name: str, series: Sequence[Series], x_label: str, *, percent: bool = True) -> str:
+    """Means over seeds as lines, ± one standard deviation as bands.
+
+    Args:
+      name: that no other drawing on the page has.
+      series: the lines.
+      x_label: what x counts.
+      percent: whether values are shares.
+    """
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(5.2, 2.9), layout="constrained")
         axes = figure.subplots()
         for number, line in enumerate(series):
-            _draw(axes, line, f"#0300{number:02x}", first)
+            _draw(axes, line, f"#0300{number:02x}")
         axes.set_xlabel(x_label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.margins(x=0.02)
         if percent:
-            wide = np.ptp(axes.get_ylim()) > 0.06
-            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if wide else None))
+            low, high = axes.get_ylim()
+            axes.set_ylim(min(low, (low + high) / 2 - 0.05), max(high, (low + high) / 2 + 0.05))
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.tick_params(length=0)
         colours = {f"#0300{i:02x}": f"var({line.colour})" for i, line in enumerate(series)}
-        return _svg(figure, colours)
+        return _svg(figure, name, colours)
 
 
-def heat_map(matrix: np.ndarray) -> str:
-    """R[i, t]: a row for each task learned, a column for each task tested."""
+def heat_map(name: str, matrix: np.ndarray) -> str:
+    """R[i, t]: a row for each task learned, a column for each task tested.
+
+    Where a task was not tested again, its last accuracy stands.
+    """
     size = len(matrix)
+    matrix = _carried_on(matrix)
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(2.9, 2.8), layout="constrained")
         axes = figure.subplots()
@@ -85,21 +98,29 @@ def heat_map(matrix: np.ndarray) -> str:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, prune=None))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, prune=None))
         axes.tick_params(length=0)
-        return _svg(figure, {})
+        return _svg(figure, name, {})
 
 
-def _draw(axes: Axes, line: Series, colour: str, first: int) -> None:
-    values = line.values
-    stride = max(1, values.shape[1] // _MOST_POINTS)
-    points = values.shape[1] // stride
-    thinned = values[:, : points * stride].reshape(len(values), points, stride).mean(axis=2)
-    x = first + stride * np.arange(points)
+def _draw(axes: Axes, line: Series, colour: str) -> None:
+    stride = max(1, len(line.x) // _MOST_POINTS)
+    points = len(line.x) // stride
+    values = line.values[:, : points * stride]
+    thinned = values.reshape(len(values), points, stride).mean(axis=2)
+    x = line.x[: points * stride : stride]
     mean = thinned.mean(axis=0)
     marker = "o" if points <= 1 else None
     axes.plot(x, mean, line.dashes, color=colour, marker=marker, markersize=4)
     if len(values) > 1:
         spread = thinned.std(axis=0, ddof=1)
         axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.14, linewidth=0)
+
+
+def _carried_on(matrix: np.ndarray) -> np.ndarray:
+    filled = matrix.copy()
+    for row in range(1, len(matrix)):
+        missing = np.isnan(filled[row, : row + 1])
+        filled[row, : row + 1][missing] = filled[row - 1, : row + 1][missing]
+    return filled
 
 
 def _number_cells(axes: Axes, matrix: np.ndarray) -> None:
@@ -110,7 +131,7 @@ def _number_cells(axes: Axes, matrix: np.ndarray) -> None:
         axes.text(*where, f"{100 * value:.0f}", ha="center", va="center", color=colour, size=6.5)
 
 
-def _svg(figure: Figure, colours: dict[str, str]) -> str:
+def _svg(figure: Figure, name: str, colours: dict[str, str]) -> str:
     """The drawing alone, as a part of a page: no prologue, no namespaces, no fixed size."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
@@ -120,11 +141,16 @@ def _svg(figure: Figure, colours: dict[str, str]) -> str:
     text = re.sub(r' (xmlns(:\w+)?|version|width|height)="[^"]*"', "", text, count=5)
     for stand_in, variable in (_VARIABLES | colours).items():
         text = text.replace(stand_in, variable)
-    return _with_own_ids(text.strip())
+    return _with_own_ids(text.strip(), name)
 
 
-def _with_own_ids(text: str) -> str:
-    """Names that no other drawing on the page has."""
-    mark = f"f{zlib.crc32(text.encode()):08x}"
-    text = re.sub(r'\bid="([^"]+)"', rf'id="{mark}-\1"', text)
+def _with_own_ids(text: str, name: str) -> str:
+    """The names that are used, made such that no other drawing on the page has them."""
+    mark = f"f{zlib.crc32(name.encode()):08x}"
+    used = set(re.findall(r'(?:url\(#|xlink:href="#)([^)"]+)', text))
+
+    def renamed(match: re.Match[str]) -> str:
+        return f' id="{mark}-{match[1]}"' if match[1] in used else ""
+
+    text = re.sub(r' id="([^"]+)"', renamed, text)
     return re.sub(r'(url\(#|xlink:href="#)', rf"\g<1>{mark}-", text)

@@ -105,9 +105,11 @@ class _Lines:
 
     def _write(self, job: Path, task: int, updates: int, pace: float, retained: float) -> None:
         num_tasks, num_updates = self.totals[job]
-        left = f", {(num_updates - updates) / pace:.0f} s left" if pace else ""
         line = f"{self.labels[job]}: {task}/{num_tasks} tasks, RA {100 * retained:.1f} %"
-        self.console.print(f"{line}, {pace:,.0f} updates/s{left}", highlight=False, soft_wrap=True)
+        if pace:
+            left = (num_updates - updates) / pace
+            line += f", {pace:,.0f} updates/s, {left:.0f} s left"
+        self.console.print(line, highlight=False, soft_wrap=True)
 
 
 def _labels(jobs: Sequence[Job]) -> dict[Path, str]:

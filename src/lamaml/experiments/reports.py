@@ -1,6 +1,6 @@
 """Runs as one page that needs nothing else: tables, curves, heat maps, learning rates, settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,10 @@ _COLOURS = {
         ("la_maml", "c_maml", "sync_la_maml", "la_er", "er", "online", "mer", "gem", "a_gem", "ewc")
     )
 }
-_DASHES = ("-", "--", ":", "-.")
+_DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}  # and their CSS
+
+Points = tuple[np.ndarray, np.ndarray]
+"""x, and a row of values a seed."""
 
 
 class Entry(NamedTuple):
@@ -66,6 +69,7 @@ def render(runs: Sequence[Run]) -> str:
         "describe": describe,
         "timing": timing,
         "comparable": comparable,
+        "dashes": _DASHES,
     }
     ordered = sorted(runs, key=_group)
     sections = [_section(group, list(members)) for group, members in groupby(ordered, key=_group)]
@@ -96,28 +100,22 @@ def _entry(run: Run, alike: int, several: bool) -> Entry:
     learner, found = run.settings["learner"], summary(run)
     label = f"{learner} ({describe(found)})" if several else learner
     matrices = _matrices(run)
-    drawing = Markup(heat_map(matrices.mean(axis=0))) if len(matrices) else None  # noqa: S704
+    drawing = Markup(heat_map(str(run.folder), matrices.mean(axis=0))) if len(matrices) else None  # noqa: S704
     colour = _COLOURS.get(learner, f"--series-{sum(map(ord, learner)) % len(_COLOURS)}")
-    return Entry(run, found, label, colour, _DASHES[alike % len(_DASHES)], drawing)
+    dashes = list(_DASHES)[alike % len(_DASHES)]
+    return Entry(run, found, label, colour, dashes, drawing)
 
 
 def _figures(entries: Sequence[Entry]) -> list[tuple[str, Markup]]:
-    shown = [entry for entry in entries if entry.run.finished]
-    after_each = {id(e): np.array([_seen_so_far(m) for m in _matrices(e.run)]) for e in shown}
-    last = {id(e): np.array([m[-1] for m in _matrices(e.run)]) for e in shown}
-    rates = {id(e): _diagnostic(e.run, "rate_mean") for e in shown}
-    at_zero = {id(e): _diagnostic(e.run, "rates_at_zero") for e in shown}
-    figures = [
-        ("Accuracy on the tasks seen so far", after_each, "tasks learned", True),
-        ("Accuracy on each task, after the last", last, "task", True),
-        ("Mean learning rate in use", rates, "updates", False),
-        ("Share of weights held still, with a rate of 0", at_zero, "updates", True),
-    ]
+    """(caption, drawing) of every figure there is something to show in."""
     drawn = []
-    for caption, values, x_label, percent in figures:
-        series = [Series(values[id(e)], e.colour, e.dashes) for e in shown if values[id(e)].size]
+    for caption, points_of, x_label, percent in _FIGURES:
+        lines = [(entry, *points_of(entry.run)) for entry in entries if entry.run.finished]
+        series = [Series(x, y, e.colour, e.dashes) for e, x, y in lines if y.size]
         if series:
-            drawn.append((caption, Markup(curves(series, x_label, percent=percent))))  # noqa: S704
+            name = f"{caption}, {entries[0].run.folder}"
+            drawing = curves(name, series, x_label, percent=percent)
+            drawn.append((caption, Markup(drawing)))  # noqa: S704  (our own SVG)
     return drawn
 
 
@@ -126,11 +124,35 @@ def _matrices(run: Run) -> np.ndarray:
     return np.array([seed.matrix for seed in run.finished])
 
 
-def _seen_so_far(matrix: np.ndarray) -> list[float]:
-    return [float(matrix[task, : task + 1].mean()) for task in range(len(matrix))]
+def _seen_so_far(run: Run) -> Points:
+    """After each task that all tasks so far were tested after."""
+    matrices = _matrices(run)
+    rows = [matrices[:, task, : task + 1] for task in range(matrices.shape[1])]
+    tested = [row for row in rows if np.isfinite(row).all()]
+    return np.array([row.shape[1] for row in tested]), np.array([r.mean(axis=1) for r in tested]).T
 
 
-def _diagnostic(run: Run, name: str) -> np.ndarray:
-    """(seeds, updates), empty where the learner has no such diagnostic."""
-    found = [seed.diagnostics().get(name) for seed in run.finished]
-    return np.array([values for values in found if values is not None])
+def _after_the_last(run: Run) -> Points:
+    accuracies = _matrices(run)[:, -1]
+    return np.arange(1, accuracies.shape[1] + 1), accuracies
+
+
+def _diagnostic(name: str) -> Callable[[Run], Points]:
+    def points(run: Run) -> Points:
+        found = [seed.diagnostics().get(name, np.empty(0)) for seed in run.finished]
+        return np.arange(1, len(found[0]) + 1), np.array(found)
+
+    return points
+
+
+_FIGURES: tuple[tuple[str, Callable[[Run], Points], str, bool], ...] = (
+    ("Accuracy on the tasks seen so far", _seen_so_far, "tasks learned", True),
+    ("Accuracy on each task, after the last", _after_the_last, "task", True),
+    ("Mean learning rate in use", _diagnostic("rate_mean"), "updates", False),
+    (
+        "Share of weights held still, with a rate of 0",
+        _diagnostic("rates_at_zero"),
+        "updates",
+        True,
+    ),
+)

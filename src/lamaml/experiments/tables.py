@@ -15,7 +15,7 @@ Summary = Mapping[str, Any]
 
 MEANINGS = {
     "ra": "retained accuracy",
-    "bti": "backward transfer, interference",
+    "bti": "backward transfer",
     "la": "learning accuracy",
     "fwt": "forward transfer",
 }
@@ -23,7 +23,8 @@ MEANINGS = {
 
 def run_table(summary: Summary) -> RenderableType:
     """One run: each metric beside the paper's value."""
-    table = _table(f"{summary['learner']} on {summary['stream']}, {describe(summary)}")
+    title = f"{summary['learner']} on {summary['stream']}, {describe(summary)}"
+    table = _table()
     for name in ("", "", "ours", "paper", "difference"):
         table.add_column(name, justify="right" if name else "left")
     for metric in METRICS:
@@ -33,31 +34,28 @@ def run_table(summary: Summary) -> RenderableType:
             MEANINGS[metric],
             Text(spread(ours["mean"], ours["sd"]), style="bold" if metric == "ra" else ""),
             spread(*paper) if paper else "–",
-            difference(ours["mean"], paper),
+            difference(ours["mean"], paper if comparable(summary) else None),
         )
-    return Group(table, Text(timing(summary), style="dim"), *_footnotes([summary]))
+    time = Text(timing(summary), style="dim")
+    return Group(Text(title, style="bold"), table, time, *_footnotes([summary]))
 
 
 def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType:
     """Several learners on one benchmark."""
-    table = _table(title)
-    with_paper = any("ra" in summary["published"] for summary in summaries)
-    names = ["learner", *(metric.upper() for metric in METRICS), "ms/update"]
-    for name in names + ["paper's RA"] * with_paper:
+    table = _table()
+    for name in ("learner", *(metric.upper() for metric in METRICS), "ms/update"):
         table.add_column(name, justify="left" if name == "learner" else "right")
     best = max((s["ra"]["mean"] for s in summaries if s["ra"]["mean"] is not None), default=None)
     for summary in summaries:
         ours, speed = summary["ra"]["mean"], summary["ms_per_update"]
         cells = [spread(summary[metric]["mean"], summary[metric]["sd"], 1) for metric in METRICS]
         cells.append("–" if speed is None else f"{speed:.2f}")
-        if with_paper:
-            paper, deviation = summary["published"].get("ra", (None, None))
-            cells.append(spread(paper, deviation, 1))
         name = summary["learner"] + ("" if _all_finished(summary) else " *")
         table.add_row(name, *cells, style="bold green" if ours and ours == best else "")
-    legend = "RA retained after the last task, BTI forgotten (−) since each was learned, "
-    legend += "LA right after each, FWT before each; % of test images, mean ± sd over seeds"
-    return Group(table, Text(legend, style="dim"), *_footnotes(summaries))
+    legend = "% of test images answered correctly, mean ± sd over seeds. RA: after the last task; "
+    legend += "BTI: its change since each was learned; LA: right after each; FWT: gained before it."
+    below = (Text(legend, style="dim"), *_footnotes(summaries))
+    return Group(Text(title, style="bold"), table, *below)
 
 
 def bench_table(measured: Mapping[str, Any]) -> RenderableType:
@@ -65,14 +63,14 @@ def bench_table(measured: Mapping[str, Any]) -> RenderableType:
     rates = measured["gemm_gflops"].items()
     speed = ", ".join(f"{rate:.0f} GFLOP/s with {threads}" for threads, rate in rates)
     columns = ("learner", "model", "order", "threads", "ms/update", "GFLOP/s", "share")
-    table = _table(f"Matrix product: {speed} threads")
+    table = _table()
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < 3 else "right")
     for row in measured["updates"]:
         words = (row["learner"], row["model"], str(row["order"]), str(row["threads"]))
         achieved = f"{1000 * row['gflop'] / row['ms']:.1f}"
         table.add_row(*words, f"{row['ms']:.2f}", achieved, f"{100 * row['share']:.0f} %")
-    return table
+    return Group(Text(f"Matrix product: {speed} threads", style="bold"), table)
 
 
 def describe(summary: Summary) -> str:
@@ -100,14 +98,14 @@ def timing(summary: Summary) -> str:
     if summary["ms_per_update"] is None:
         return "no seed finished"
     parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in summary["seconds"].items())
-    speed = f"{summary['num_updates']:,} updates a seed, {summary['ms_per_update']:.2f} ms each"
-    return f"{speed}; {parts} a seed"
+    speed = f"{summary['num_updates']:,} updates of {summary['ms_per_update']:.2f} ms"
+    return f"A seed: {speed}; {parts}"
 
 
 def reading(summaries: Sequence[Summary]) -> str:
-    """What a comparison says, in one sentence."""
+    """What a comparison says, in one sentence; nothing where runs differ in size."""
     known = [s for s in summaries if s["ra"]["mean"] is not None]
-    if len(known) < 2:
+    if len(known) < 2 or len({(s["num_tasks"], s["num_samples"]) for s in known}) > 1:
         return ""
     ranked = sorted(known, key=lambda s: -s["ra"]["mean"])
     best, worst = ranked[0], ranked[-1]
@@ -157,11 +155,9 @@ def _footnotes(summaries: Sequence[Summary]) -> list[Text]:
         if status != "finished"
     ]
     if any(s["published"] and not comparable(s) for s in summaries):
-        notes.append("The paper's value is for the full benchmark with the recipe's settings.")
+        notes.append("The paper's value is for the full benchmark with its own settings.")
     return [Text(note, style="yellow") for note in notes]
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False)

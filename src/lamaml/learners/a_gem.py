@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm, named_keys
 from lamaml.learners.gem import dot
+from lamaml.learners.gradients import clip_to_norm, descend, global_norm, named_keys
 from lamaml.memory import PerTask, check_per_task, empty_per_task, push_per_task, rows_before
 from lamaml.types import Batch, Info, Learner, Loss, Params
 

@@ -126,16 +126,16 @@ def icarl(
         return state._replace(params=params, rows=rows), info
 
     def end_task(state: ICaRLState, key: jax.Array) -> ICaRLState:
-        def outputs(x: jax.Array) -> jax.Array:
-            one = lambda row: apply(state.params, row[None])[0]  # noqa: E731
-            return jax.lax.map(one, x, batch_size=_SLICE)
+        def output(row: jax.Array) -> jax.Array:
+            return apply(state.params, row[None])[0]
 
         rows = kept_rows(state.rows)
-        logits = outputs(rows.x)
+        logits = jax.lax.map(output, rows.x, batch_size=_SLICE)
         own = head_mask(jnp.ones_like(logits), rows.task, classes_per_task) > 0
         features = jnp.where(own, logits, 0.0)  # f_τ
         exemplars = add_sets(state.exemplars, rows, features, logits.shape[-1])
-        return ICaRLState(state.params, exemplars, outputs(exemplars.x), forget(state.rows))
+        targets = jax.lax.map(output, exemplars.x, batch_size=_SLICE)
+        return ICaRLState(state.params, exemplars, targets, forget(state.rows))
 
     def predict(state: ICaRLState, x: jax.Array, task: jax.Array) -> jax.Array:
         outputs = apply(state.params, x)

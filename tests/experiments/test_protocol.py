@@ -1,0 +1,214 @@
+"""The loop: what a learner is shown, in which order, and that it can go on from any checkpoint."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lamaml.errors import Diverged, InvalidArgument
+from lamaml.experiments.protocol import Schedule, _evaluated_after, train, updates_per_task
+from lamaml.learners import er, la_maml
+from lamaml.models import cross_entropy, mlp
+from lamaml.types import Examples, Learner, Model, Stream, Task
+
+SIZES = (7, 4)
+
+
+class Seen(NamedTuple):
+    """What a recording learner was shown, one row an update."""
+
+    params: jax.Array
+    x: jax.Array
+    weight: jax.Array
+    flags: jax.Array
+    count: jax.Array
+
+
+def recorder(room=64, batch_size=3):
+    def init(params, batch):
+        x, weight = (jnp.full((room, batch_size), -1.0) for _ in range(2))
+        return Seen(params, x, weight, jnp.zeros((room, 2), bool), jnp.zeros((), int))
+
+    def update(state, batch, key):
+        at = state.count
+        new = Seen(
+            state.params,
+            state.x.at[at].set(batch.x[:, 0]),
+            state.weight.at[at].set(batch.weight),
+            state.flags.at[at].set(jnp.array([batch.first, batch.last])),
+            at + 1,
+        )
+        return new, {"loss": jnp.zeros(())}
+
+    return Learner(init, update)
+
+
+def rows_stream(*, shuffled=True, augment=None):
+    """Two tasks of 7 and 4 rows; row i of task t holds the number 100 t + i."""
+    tasks = []
+    for number, size in enumerate(SIZES):
+        x = (100 * number + np.arange(size, dtype=np.float32))[:, None]
+        rows = Examples(x, np.zeros(size, np.int32))
+        tasks.append(Task(f"task {number}", rows, rows, rows))
+    return Stream("rows", tasks, 2, None, lambda x: x, augment, shuffled)
+
+
+def constant_model():
+    return Model(lambda key: jnp.zeros(2), lambda params, x: jnp.tile(params, (len(x), 1)))
+
+
+def run_to_end(*arguments, **options):
+    *_, last = train(*arguments, **options)
+    return last
+
+
+def shown(stream, schedule, seed=0):
+    """x and weight of every update, with the flags (first, last)."""
+    state = run_to_end(stream, constant_model(), recorder(), schedule, seed).state
+    count = int(state.count)
+    return np.array(state.x[:count]), np.array(state.weight[:count]), np.array(state.flags[:count])
+
+
+def test_every_row_is_shown_once_a_glance_and_epoch():
+    stream, schedule = rows_stream(), Schedule(batch_size=3, epochs=2, glances=2)
+    x, weight, _ = shown(stream, schedule)
+    assert updates_per_task(stream, schedule) == [12, 8]
+    assert len(x) == 20
+    for epoch, glance in np.ndindex(2, 2):
+        of_task_0 = x[:12].reshape(2, 3, 2, 3)[epoch, :, glance]
+        real = weight[:12].reshape(2, 3, 2, 3)[epoch, :, glance] > 0
+        assert sorted(of_task_0[real]) == list(range(7))
+    assert set(x[12:][weight[12:] > 0]) == {100, 101, 102, 103}
+
+
+def test_padding_stands_last_and_weighs_nothing():
+    _, weight, _ = shown(rows_stream(), Schedule(batch_size=3))
+    assert weight.tolist() == [[1, 1, 1], [1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 0, 0]]
+
+
+def test_glances_reorder_a_batch_and_epochs_the_task():
+    x, _, _ = shown(rows_stream(), Schedule(batch_size=3, epochs=3, glances=6))
+    task_0 = x[: 3 * 3 * 6].reshape(3, 3, 6, 3)
+    assert all(set(task_0[0, 0, 0]) == set(glance) for glance in task_0[0, 0])
+    assert len({tuple(glance) for glance in task_0[0, 0]}) > 1
+    assert len({tuple(sorted(epoch[0, 0])) for epoch in task_0}) > 1
+
+
+def test_first_and_last_mark_the_first_epoch_only():
+    _, _, flags = shown(rows_stream(), Schedule(batch_size=3, epochs=2, glances=2))
+    one_batch = [[True, False], [False, True]]
+    assert flags[:6].tolist() == one_batch * 3
+    assert not flags[6:12].any()
+    assert flags[12:16].tolist() == one_batch * 2
+
+
+def test_order_is_kept_where_the_stream_says_so():
+    x, weight, _ = shown(rows_stream(shuffled=False), Schedule(batch_size=3))
+    assert [set(rows[real > 0]) for rows, real in zip(x[:3], weight[:3], strict=True)] == [
+        {0, 1, 2},
+        {3, 4, 5},
+        {6},
+    ]
+
+
+def test_a_batch_is_augmented_once_for_all_its_glances():
+    def augment(x, key):
+        return x + 0.5 * jax.random.uniform(key, x.shape)
+
+    x, _, _ = shown(rows_stream(augment=augment), Schedule(batch_size=3, epochs=2, glances=3))
+    task_0 = np.sort(x[:18].reshape(2, 3, 3, 3))
+    assert (task_0[:, :, 0] == task_0[:, :, 1]).all()
+    assert (task_0[:, :, 0] == task_0[:, :, 2]).all()
+    assert not np.isin(task_0[0], task_0[1]).any()
+
+
+def test_seeds_differ_and_repeat():
+    a, b, c = (shown(rows_stream(), Schedule(batch_size=3), seed)[0] for seed in (0, 0, 1))
+    assert (a == b).all()
+    assert (a != c).any()
+
+
+def small_experiment(learner=la_maml):
+    rng = np.random.default_rng(0)
+    tasks = []
+    for number, size in enumerate((23, 30)):
+        x = rng.normal(size=(size, 6)).astype(np.float32)
+        rows = Examples(x, (x[:, number] > 0).astype(np.int32))
+        tasks.append(Task(f"task {number}", rows, rows, rows))
+    stream = Stream("small", tasks, 2, None, lambda x: x)
+    model = mlp(6, 2, hidden_sizes=(5,))
+    loss = cross_entropy(model.apply)
+    settings = {"initial_rate": 0.1, "hyper_rate": 0.1, "inner_steps": 5}
+    built = learner(
+        loss, memory_size=8, **(settings if learner is la_maml else {"learning_rate": 0.1})
+    )
+    return stream, model, built, Schedule(batch_size=5, epochs=2, glances=2), 0
+
+
+def copied(checkpoint):
+    return checkpoint._replace(state=jax.tree.map(jnp.copy, checkpoint.state))
+
+
+@pytest.mark.parametrize("learner", [la_maml, er])
+def test_going_on_from_any_checkpoint_ends_in_the_same_bits(learner):
+    arguments = small_experiment(learner)
+    checkpoints = [copied(at) for at in train(*arguments, every=7)]
+    assert {at.update for at in checkpoints} == {0, 7, 14, 21}
+    for at in checkpoints[:-1]:
+        last = run_to_end(*arguments, every=7, start=copied(at))
+        same = jax.tree.map(lambda a, b: bool((a == b).all()), last.state, checkpoints[-1].state)
+        assert jax.tree.all(same)
+        np.testing.assert_array_equal(last.matrix, checkpoints[-1].matrix)
+
+
+def test_checkpoint_spacing_does_not_change_the_run():
+    arguments = small_experiment()
+    apart, together = run_to_end(*arguments, every=1), run_to_end(*arguments, every=1000)
+    same = jax.tree.map(lambda a, b: bool((a == b).all()), apart.state, together.state)
+    assert jax.tree.all(same)
+
+
+def test_all_diagnostics_are_yielded_once():
+    arguments = small_experiment()
+    losses = np.concatenate([at.infos["loss"] for at in train(*arguments, every=7)])
+    assert len(losses) == sum(updates_per_task(arguments[0], arguments[3]))
+
+
+def test_accuracy_is_measured_on_the_seen_and_the_next_task():
+    stream, *rest = small_experiment()
+    first, second = (at.matrix for at in train(stream, *rest, every=1000))
+    assert np.isfinite(first).tolist() == [[True, True], [False, False]]
+    assert np.isfinite(second).all()
+
+
+def test_of_many_tasks_few_rows_are_full_and_the_diagonals_always():
+    scored = {task: list(_evaluated_after(task, 100)) for task in range(100)}
+    assert all(task in scored[task] and (task == 99 or task + 1 in scored[task]) for task in scored)
+    assert sum(tasks[0] == 0 for tasks in scored.values()) == 21  # 20 full rows, and task 0's own
+    assert scored[99] == list(range(100))
+    assert all(len(_evaluated_after(task, 20)) == min(task + 2, 20) for task in range(20))
+
+
+def test_divergence_names_its_place():
+    stream, model, _, schedule, seed = small_experiment()
+
+    def update(state, batch, key):
+        count = state.params["count"] + 1
+        return state._replace(params=state.params | {"count": count}), {
+            "loss": jnp.where(count == 9, jnp.nan, 0.0)
+        }
+
+    class Counting(NamedTuple):
+        params: dict
+
+    learner = Learner(lambda params, batch: Counting(params | {"count": jnp.zeros(())}), update)
+    with pytest.raises(Diverged, match=r"the loss is nan at task 1, update 9"):
+        run_to_end(stream, model, learner, schedule, seed, every=5)
+
+
+@pytest.mark.parametrize("field", ["batch_size", "epochs", "glances"])
+def test_a_schedule_refuses_nothing_to_do(field):
+    with pytest.raises(InvalidArgument, match=f"{field} = 0"):
+        Schedule(**{field: 0})

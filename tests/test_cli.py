@@ -1,0 +1,283 @@
+"""The command line from end to end: what it prints, how it ends, what it leaves."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lamaml import cli
+
+SMALL = ("--tasks", "2", "--samples", "30")
+KEYS = {
+    *("stream", "learner", "protocol", "preset", "seeds", "statuses", "ra", "bti", "la", "fwt"),
+    *("published", "num_tasks", "num_samples", "num_updates", "ms_per_update", "seconds"),
+    *("settings", "changed", "threads", "facts_sha256", "versions", "out"),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_once(tmp_path_factory: pytest.TempPathFactory):
+    """What one test has compiled the next need not."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.getbasetemp().parent / "compiled"  # for all of xdist's workers
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(folder))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+class Lamaml:
+    """Calls the command line in this process."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self.capfd = capfd
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ending:
+            cli.main(arguments)
+        captured = self.capfd.readouterr()
+        return int(ending.value.code or 0), captured.out, captured.err
+
+
+@pytest.fixture
+def lamaml(capfd: pytest.CaptureFixture[str]) -> Lamaml:
+    return Lamaml(capfd)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "lamaml", *arguments]
+
+
+def complaint(outcome: tuple[int, str, str]) -> str:
+    """The one line of a refusal."""
+    code, out, error = outcome
+    assert code == 2
+    assert out == ""
+    assert error.startswith("lamaml: ")
+    assert error.count("\n") == 1
+    assert error.endswith("\n")
+    return error
+
+
+def test_json_is_one_object_with_these_fields(lamaml: Lamaml) -> None:
+    code, out, _ = lamaml(
+        *("run", "digits_rotations", "er", "--seeds", "2", "--first-seed", "3", *SMALL),
+        *("--set", "memory_size=20", "--set", "max_norm=none", "--json", "--out", "run"),
+    )
+    found = json.loads(out, parse_constant=lambda word: pytest.fail(word))
+    assert code == 0
+    assert set(found) == KEYS
+    assert found["seeds"] == [3, 4]
+    assert found["statuses"] == ["finished", "finished"]
+    for metric in ("ra", "bti", "la", "fwt"):
+        assert set(found[metric]) == {"mean", "sd", "values"}
+        assert len(found[metric]["values"]) == 2
+    assert 10 < found["ra"]["mean"] < 100
+    assert found["num_updates"] == 30
+    assert set(found["seconds"]) == {"compile", "train", "evaluate"}
+    assert found["settings"]["memory_size"] == 20
+    assert found["settings"]["max_norm"] is None
+    assert found["changed"] == ["memory_size", "max_norm"]
+    assert {"lamaml", "jax", "jaxlib", "numpy", "python"} == set(found["versions"])
+    assert json.loads(Path("run/summary.json").read_text()) == found
+
+
+def test_run_prints_a_table_and_report_a_page(lamaml: Lamaml) -> None:
+    code, out, _ = lamaml("run", "digits_rotations", "online", *SMALL)
+    assert code == 0
+    assert out.startswith("online on digits_rotations, preset authors, 1 seed, only 2 tasks")
+    assert "RA    retained accuracy" in out
+    (folder,) = Path("runs").iterdir()
+    assert f"Run folder: {folder}" in out
+    assert lamaml("report", "runs") == (0, "Report: report.html\n", "")
+    assert "digits_rotations, single pass" in Path("report.html").read_text("utf-8")
+
+
+def test_a_run_that_diverges_is_recorded(lamaml: Lamaml) -> None:
+    settings = ("--set", "learning_rate=1e30", "--set", "max_norm=none")
+    code, out, error = lamaml(
+        "run", "digits_rotations", "online", *SMALL, *settings, "--json", "--out", "run"
+    )
+    assert code == 3
+    assert json.loads(out)["ra"] == {"mean": None, "sd": None, "values": [None]}
+    assert error.startswith("lamaml: online, seed 0 diverged: the loss is ")
+    assert json.loads(Path("run/seed-0/status.json").read_text())["status"] == "diverged"
+
+
+def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None:
+    run = ("run", "digits_rotations", "online", *SMALL, "--out", "run")
+    assert lamaml(*run)[0] == 0
+    before = Path("run/environment.json").stat().st_mtime_ns
+    assert "--overwrite" in complaint(lamaml(*run))
+    assert Path("run/environment.json").stat().st_mtime_ns == before
+    assert "memory" in complaint(lamaml(*run, "--overwrite", "--set", "memory_size=1"))
+    assert Path("run/environment.json").stat().st_mtime_ns == before
+    assert lamaml(*run, "--overwrite")[0] == 0
+    assert Path("run/environment.json").stat().st_mtime_ns > before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("run mnist_rotation la_maml", "did you mean 'mnist_rotations'?"),
+        ("run digits_rotations lamaml", "did you mean 'la_maml'?"),
+        ("run digits_rotations", "Missing argument 'learner'"),
+        ("run digits_rotations la_maml --sedes 3", "No such option: --sedes"),
+        ("run digits_rotations la_maml --preset author", "did you mean 'authors'?"),
+        ("run digits_rotations la_maml --protocol multiple", "unknown protocol"),
+        ("run digits_rotations la_maml --seeds 0", "--seeds"),
+        ("run digits_rotations la_maml --seeds many", "--seeds"),
+        ("run digits_rotations la_maml --first-seed -1", "--first-seed"),
+        ("run digits_rotations la_maml --tasks -1", "--tasks"),
+        ("run digits_rotations la_maml --samples -5", "--samples"),
+        ("run digits_rotations la_maml --processes 0", "--processes"),
+        ("run digits_rotations la_maml --threads 0", "--threads"),
+        ("run digits_rotations la_maml --set memory=5", "did you mean 'memory_size'?"),
+        ("run digits_rotations la_maml --set memory_size=abc", "must be a whole number"),
+        ("run digits_rotations la_maml --set memory_size", "must be name=value"),
+        ("report nowhere", "nowhere is not a run folder"),
+        ("report", "Missing argument 'runs'"),
+        ("rum", "run"),
+    ],
+)
+def test_mistakes_are_one_line(lamaml: Lamaml, arguments: str, words: str) -> None:
+    assert words in complaint(lamaml(*arguments.split()))
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("--tasks 11", "num_tasks = 11: must be a whole number from 1 to 10"),
+        ("--samples 100000", "num_samples = 100000"),
+        ("--set memory_size=0 --seeds 2", "memory_size = 0: must be at least 1"),
+    ],
+)
+def test_sizes_out_of_range_are_one_line(lamaml: Lamaml, arguments: str, words: str) -> None:
+    refused = lamaml("run", "digits_rotations", "la_maml", "--out", "run", *arguments.split())
+    assert words in complaint(refused)
+    assert not Path("run").exists()
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty data folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("LAMAML_DATA", str(folder))
+    return folder
+
+
+def test_a_wrong_checksum_is_one_line(lamaml: Lamaml, data: Path) -> None:
+    (data / "mnist").mkdir()
+    (data / "mnist/train-images-idx3-ubyte.gz").write_bytes(b"not the original")
+    error = complaint(lamaml("run", "mnist_rotations", "la_maml", *SMALL))
+    assert "train-images-idx3-ubyte.gz is truncated or altered" in error
+
+
+def test_a_truncated_file_is_one_line(lamaml: Lamaml, data: Path) -> None:
+    (data / "cifar-100-binary").mkdir()
+    for name in ("train.bin", "test.bin"):
+        (data / "cifar-100-binary" / name).write_bytes(bytes(3074 * 10 - 1))
+    assert "train.bin" in complaint(lamaml("run", "cifar100", "la_maml", *SMALL))
+
+
+def test_a_truncated_npz_is_one_line(lamaml: Lamaml) -> None:
+    np.savez("mine.npz", x=np.zeros((50, 4)), y=np.arange(50) % 2)
+    whole = Path("mine.npz").read_bytes()
+    Path("mine.npz").write_bytes(whole[: len(whole) // 2])
+    error = complaint(lamaml("run", "arrays", "er", "--set", "path=mine.npz"))
+    assert "mine.npz cannot be read" in error
+
+
+def test_a_mistake_seen_from_outside() -> None:
+    done = subprocess.run(
+        command("run", "digits_rotations", "nope"), capture_output=True, text=True, check=False
+    )
+    assert complaint((done.returncode, done.stdout, done.stderr)).startswith("lamaml: unknown ")
+
+
+def test_ctrl_c_ends_everything_and_says_what_is_kept() -> None:
+    run = command("run", "digits_rotations", "online", "--set", "epochs=500", "--out", "run")
+    process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True)
+    status = Path("run/seed-0/status.json")
+    deadline = time.monotonic() + 120
+    while not status.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    workers = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert error.splitlines()[-1] == (
+        "lamaml: stopped; 0 of 1 seeds are finished, and kept with the rest in run"
+    )
+    assert json.loads(status.read_text())["status"] == "interrupted"
+    assert not Path("run/summary.json").exists()
+    assert workers or not Path("/proc").exists()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def children(parent: int) -> list[int]:
+    """The processes it has started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        fields = stat.read_text().rsplit(")", 1)[1].split() if stat.exists() else [""] * 2
+        found += [int(stat.parent.name)] if fields[1] == str(parent) else []
+    return found
+
+
+def test_help_has_examples_and_loads_quickly(lamaml: Lamaml) -> None:
+    for words in ((), ("list",), ("run",), ("demo",), ("bench",), ("report",)):
+        code, out, error = lamaml(*words, "--help")
+        assert (code, error) == (0, "")
+        assert "Examples" in out
+        assert f"lamaml {' '.join(words)}".strip() in out
+    code = "import sys; from lamaml.cli import main\n"
+    code += "try: main(sys.argv[1:])\nexcept SystemExit: sys.exit('jax' in sys.modules)"
+    for words in (("--help",), ("list",), ("--version",)):
+        subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)
+
+
+def test_list(lamaml: Lamaml) -> None:
+    code, out, _ = lamaml("list")
+    assert code == 0
+    assert "digits_rotations" in out
+    found = json.loads(lamaml("list", "--json")[1])
+    assert found["learners"]["la_maml"].startswith("La-MAML (Gupta")
+    names = [stream["name"] for stream in found["streams"]]
+    cells = found["streams"][names.index("mnist_rotations")]["cells"]
+    (cell,) = [cell for cell in cells if cell["learner"] == "la_maml"]
+    assert cell["published"]["ra"] == [77.42, 0.65]
+
+
+def test_version_and_no_arguments(lamaml: Lamaml) -> None:
+    assert lamaml("--version")[1].startswith("lamaml ")
+    assert "Usage: lamaml" in lamaml()[1]
+
+
+def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = {"gemm_gflops": {"1": 50.0}, "updates": []}
+    path = "lamaml.experiments.benchmark.main_measurements"
+    monkeypatch.setattr(path, lambda on_progress: measured)
+    assert json.loads(lamaml("bench", "--json")[1]) == measured
+    assert "50 GFLOP/s" in lamaml("bench")[1]
+
+
+def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "DEMO_SEEDS", 1)
+    monkeypatch.setattr(cli, "DEMO_LEARNERS", ("online", "er"))
+    code, out, _ = lamaml("demo", "--report", "pages/demo.html", "--out", "demo")
+    assert code == 0
+    assert "er still answers" in out
+    assert "points more than online" in out
+    assert {path.name for path in Path("demo").iterdir()} == {"online", "er"}
+    assert "digits_rotations, single pass" in Path("pages/demo.html").read_text("utf-8")
