@@ -19,6 +19,14 @@ PUSH = jax.jit(push)
 SAMPLE = jax.jit(sample, static_argnums=1)
 
 
+@jax.jit
+def push_with(drawn, memory, batch):
+    """`push` with these draws in the place of random ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax.random, "randint", lambda *_: drawn)
+        return push(memory, batch, KEY)
+
+
 def rows(numbers, weight=None):
     """Rows that are told apart by a number from 1 on: an empty slot holds 0."""
     y = jnp.asarray(numbers, jnp.int32)
@@ -39,7 +47,7 @@ def held(memory):
     return sorted(y[y > 0].tolist())
 
 
-def inclusion(monkeypatch, size, num_rows, extra):
+def inclusion(size, num_rows, extra):
     """The exact probability that each row is held, over every possible vector of draws.
 
     The n-th draw is taken from {0, …, n − 1 + extra}; extra = 1 is the authors' mistake. The first
@@ -49,21 +57,20 @@ def inclusion(monkeypatch, size, num_rows, extra):
     draws = jnp.array(list(itertools.product(*ranges)))
 
     def kept(drawn):
-        monkeypatch.setattr(jax.random, "randint", lambda key, shape, low, high: drawn)
-        memory = push(memory_of(size), rows(range(1, num_rows + 1)), KEY)
+        memory = push_with(drawn, memory_of(size), rows(range(1, num_rows + 1)))
         return (memory.y[None, :] == jnp.arange(1, num_rows + 1)[:, None]).any(axis=1)
 
     return np.asarray(jax.jit(jax.vmap(kept))(draws), np.float64).mean(axis=0)
 
 
 @pytest.mark.parametrize(("size", "num_rows"), [(1, 5), (2, 6), (3, 6), (4, 4)])
-def test_every_row_is_held_with_probability_exactly_m_over_n(monkeypatch, size, num_rows):
-    share = inclusion(monkeypatch, size, num_rows, extra=0)
+def test_every_row_is_held_with_probability_exactly_m_over_n(size, num_rows):
+    share = inclusion(size, num_rows, extra=0)
     np.testing.assert_allclose(share, size / num_rows, rtol=1e-12)
 
 
-def test_the_authors_draw_from_one_value_too_many_favours_the_first_rows(monkeypatch):
-    share = inclusion(monkeypatch, size=2, num_rows=6, extra=1)
+def test_the_authors_draw_from_one_value_too_many_favours_the_first_rows():
+    share = inclusion(size=2, num_rows=6, extra=1)
     np.testing.assert_allclose(share, [3 / 7] * 2 + [2 / 7] * 4, rtol=1e-12)
 
 
@@ -77,7 +84,7 @@ def test_draws_are_asked_for_below_the_number_of_each_row(monkeypatch):
 
     memory = memory_of(3, range(1, 6))
     monkeypatch.setattr(jax.random, "randint", record)
-    push(memory, rows(range(6, 10)), KEY)
+    push(memory, rows(range(6, 10)), KEY)  # not compiled, so that the bounds are numbers
     ((low, high),) = asked
     assert low == 0
     np.testing.assert_array_equal(high, [6, 7, 8, 9])
@@ -87,9 +94,7 @@ def test_draws_are_asked_for_below_the_number_of_each_row(monkeypatch):
 @given(st.lists(st.integers(0, 11), min_size=12, max_size=12))
 def test_a_batch_is_pushed_as_its_rows_are_one_at_a_time(draws):
     drawn = [draw % number for number, draw in enumerate(draws, start=1)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jax.random, "randint", lambda *_: jnp.asarray(drawn))
-        together = push(memory_of(3), rows(range(1, 13)), KEY)
+    together = push_with(jnp.asarray(drawn), memory_of(3), rows(range(1, 13)))
     slots = [0] * 3
     for number, slot in enumerate(drawn, start=1):
         slot = number - 1 if number <= 3 else slot
@@ -100,14 +105,12 @@ def test_a_batch_is_pushed_as_its_rows_are_one_at_a_time(draws):
     assert int(together.num_seen) == 12
 
 
-def test_one_at_a_time_through_push_itself_is_the_same_too(monkeypatch):
-    drawn = [0, 0, 0, 1, 1, 4, 0, 1]
-    monkeypatch.setattr(jax.random, "randint", lambda *_: jnp.asarray(drawn))
-    together = push(memory_of(3), rows(range(1, 9)), KEY)
+def test_one_at_a_time_through_push_itself_is_the_same_too():
+    drawn = jnp.array([0, 0, 0, 1, 1, 4, 0, 1])
+    together = push_with(drawn, memory_of(3), rows(range(1, 9)))
     alone = memory_of(3)
-    for number, draw in enumerate(drawn, start=1):
-        monkeypatch.setattr(jax.random, "randint", lambda *_, d=draw: jnp.asarray([d]))
-        alone = push(alone, rows([number]), KEY)
+    for number in range(1, 9):
+        alone = push_with(drawn[number - 1 : number], alone, rows([number]))
     jax.tree.map(np.testing.assert_array_equal, together, alone)
     assert held(together) == [3, 7, 8]
 
@@ -143,7 +146,7 @@ def test_not_when_changes_no_bit(when):
 def test_what_is_given_is_not_written_to():
     memory = memory_of(2, [1, 2])
     before = jax.tree.map(np.array, memory)
-    push(memory, rows([3, 4, 5]), KEY)
+    PUSH(memory, rows([3, 4, 5]), KEY)
     jax.tree.map(np.testing.assert_array_equal, memory, before)
 
 
@@ -151,7 +154,7 @@ def test_rows_are_kept_in_their_own_dtype():
     batch = Batch(
         jnp.ones((1, 2), jnp.uint8), jnp.ones(1, jnp.int32), jnp.zeros(1, int), jnp.ones(1)
     )
-    memory = push(empty_reservoir(batch, 2), batch, KEY)
+    memory = PUSH(empty_reservoir(batch, 2), batch, KEY)
     assert memory.x.dtype == jnp.uint8
     assert memory.x.shape == (2, 2)
 

@@ -9,13 +9,14 @@ from lamaml.models import cross_entropy, head_mask, mlp
 from lamaml.types import Batch
 
 MODEL = mlp(4, 6, hidden_sizes=(5,))
-PARAMS = jax.tree.map(lambda p: p + 0.1, MODEL.init(jax.random.key(0)))
+PARAMS = jax.tree.map(lambda p: p + 0.1, jax.jit(MODEL.init)(jax.random.key(0)))
 SHARED = jax.jit(jax.value_and_grad(cross_entropy(MODEL.apply)))
 HEADS = jax.jit(jax.value_and_grad(cross_entropy(MODEL.apply, 2)))  # three tasks of two classes
 
 
 def batch(y, task, weight=None, x=None):
-    x = jax.random.normal(jax.random.key(1), (len(y), 4)) if x is None else x
+    random = np.random.default_rng(1).normal(size=(len(y), 4)).astype(np.float32)
+    x = jnp.asarray(random if x is None else x)
     weight = jnp.ones(len(y)) if weight is None else jnp.asarray(weight, jnp.float32)
     return Batch(x, jnp.asarray(y), jnp.asarray(task), weight)
 

@@ -4,14 +4,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import assert_close, batch_of, linear, network, network_batch, network_params
+from problems import (
+    KEY,
+    assert_close,
+    batch_of,
+    jit,
+    linear,
+    network,
+    network_batch,
+    network_params,
+)
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import a_gem
 from lamaml.learners.a_gem import project
 from lamaml.memory import rows_before, rows_of
-
-KEY = jax.random.key(0)
 
 
 def vectors(seed):
@@ -51,7 +58,7 @@ def on_task(batch, task):
 def test_the_first_task_constrains_the_second():
     """Slopes u then −u: the second task's step would undo the first's, and is refused."""
     learner = a_gem(linear, learning_rate=0.1, memory_size=4, num_tasks=2)
-    update = jax.jit(learner.update)
+    update = jit(learner.update)
     past, new = batch_of([[0.6, 0.8]] * 2), on_task(batch_of([[-0.6, -0.8], [-0.6, 0.8]]), 1)
     state, _ = update(learner.init(jnp.zeros(2), past), past, KEY)
     np.testing.assert_allclose(state.params, [-0.06, -0.08], rtol=1e-6)
@@ -67,7 +74,7 @@ def test_the_first_task_constrains_the_second():
 def test_equal_rings_give_the_mean_of_the_tasks_gradients():
     learner = a_gem(network, learning_rate=0.1, memory_size=12, num_tasks=3)
     params = network_params()
-    update, gradient = jax.jit(learner.update), jax.jit(jax.grad(network))
+    update, gradient = jit(learner.update), jit(jax.grad(network))
     state = learner.init(params, network_batch(0))
     for task in range(2):
         state, _ = update(state, on_task(network_batch(task), task), KEY)
@@ -81,7 +88,7 @@ def test_the_reference_can_be_of_a_few_rows():
     learner = a_gem(
         linear, learning_rate=1.0, memory_size=4, num_tasks=2, ref_size=1, max_norm=None
     )
-    update = jax.jit(learner.update)
+    update = jit(learner.update)
     past, new = batch_of([[1.0, 0.0], [0.0, 1.0]]), on_task(batch_of([[-1.0, -1.0]]), 1)
     state, _ = update(learner.init(jnp.zeros(2), past), past, KEY)
     steps = {

@@ -5,9 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from problems import (
+    KEY,
+    QUICK,
     assert_close,
     assert_same_bits,
     batch_of,
+    jit,
     linear,
     network,
     network_batch,
@@ -19,10 +22,13 @@ from lamaml.errors import InvalidArgument
 from lamaml.learners import ewc, online
 from lamaml.learners.ewc import consolidation
 
-KEY = jax.random.key(0)
 LEARNER = ewc(network, learning_rate=0.3, penalty=2.0, memory_size=6)
-UPDATE, END = jax.jit(LEARNER.update), jax.jit(LEARNER.end_task, donate_argnums=0)
-SLOPE = jax.jit(jax.grad(consolidation, argnums=1))
+UPDATE, END = (
+    jit(LEARNER.update),
+    jax.jit(LEARNER.end_task, donate_argnums=0, compiler_options=QUICK),
+)
+GRADIENT = jit(jax.grad(network))
+PENALTY, SLOPE = jit(consolidation), jit(jax.grad(consolidation, argnums=1))
 
 
 def begin():
@@ -37,7 +43,7 @@ def train(state, seeds):
 
 def test_the_penalty_and_its_gradient_are_exactly_zero_right_after_the_first_switch():
     state = END(train(begin(), range(3))[0], KEY)
-    assert float(consolidation(state, state.params)) == 0
+    assert float(PENALTY(state, state.params)) == 0
     assert all((leaf == 0).all() for leaf in jax.tree.leaves(SLOPE(state, state.params)))
     assert any((leaf > 0).any() for leaf in jax.tree.leaves(state.stiffness))
     _, info = UPDATE(state, network_batch(9), KEY)
@@ -46,9 +52,9 @@ def test_the_penalty_and_its_gradient_are_exactly_zero_right_after_the_first_swi
 
 def test_a_task_adds_nothing_at_its_own_end():
     state, _ = train(END(train(begin(), range(3))[0], KEY), range(3, 6))
-    before = float(consolidation(state, state.params)), SLOPE(state, state.params)
+    before = float(PENALTY(state, state.params)), SLOPE(state, state.params)
     state = END(state, KEY)
-    assert float(consolidation(state, state.params)) == before[0] > 0
+    assert float(PENALTY(state, state.params)) == before[0] > 0
     assert_close(SLOPE(state, state.params), before[1])
 
 
@@ -58,7 +64,7 @@ def test_one_parabola_is_the_sum_over_the_tasks():
     for task in range(3):
         rows = network_batch(3 * task)  # the first six rows are the memory
         state, _ = train(state, range(3 * task, 3 * task + 3))
-        gradient = jax.jit(jax.grad(network))(state.params, rows)
+        gradient = GRADIENT(state.params, rows)
         past.append((jax.tree.map(jnp.square, gradient), jax.tree.map(np.array, state.params)))
         state = END(state, KEY)
     state, info = train(state, [20])
@@ -70,11 +76,13 @@ def test_one_parabola_is_the_sum_over_the_tasks():
         ]
         return sum(jax.tree.leaves(terms))
 
-    np.testing.assert_allclose(consolidation(state, state.params), penalty(state.params), rtol=1e-4)
-    assert_close(SLOPE(state, state.params), jax.grad(penalty)(state.params), rtol=1e-4, atol=1e-7)
+    penalty, slope = jit(penalty), jit(jax.grad(penalty))
+    np.testing.assert_allclose(PENALTY(state, state.params), penalty(state.params), rtol=1e-4)
+    assert_close(SLOPE(state, state.params), slope(state.params), rtol=1e-4, atol=1e-7)
     before = state.params
     state, info = UPDATE(state, network_batch(21), KEY)
-    total = jax.grad(lambda p: network(p, network_batch(21)) + 2.0 * penalty(p))(before)
+    parts = GRADIENT(before, network_batch(21)), slope(before)
+    total = jax.tree.map(lambda g, s: g + 2.0 * s, *parts)
     assert_close(
         state.params, jax.tree.map(lambda p, g: p - 0.3 * g, before, total), rtol=1e-5, atol=1e-6
     )
@@ -85,13 +93,13 @@ def test_without_penalty_it_is_online():
     free = ewc(network, learning_rate=0.3, penalty=0.0, max_norm=0.5)
     plain = online(network, learning_rate=0.3, max_norm=0.5)
     states = [learner.init(network_params(), network_batch(0)) for learner in (free, plain)]
-    updates = [jax.jit(learner.update) for learner in (free, plain)]
+    updates = [jit(learner.update) for learner in (free, plain)]
     for seed in range(4):
         states = [
             update(s, network_batch(seed), KEY)[0]
             for update, s in zip(updates, states, strict=True)
         ]
-        states[0] = jax.jit(free.end_task)(states[0], KEY)
+        states[0] = jit(free.end_task)(states[0], KEY)
     assert_close(states[0].params, states[1].params)
 
 
@@ -99,34 +107,34 @@ def test_importance_is_the_square_of_the_mean_gradient():
     """Two opposite gradients: their mean's square is 0, the mean of their squares is not."""
     learner = ewc(linear, learning_rate=0.1, penalty=1.0, memory_size=2)
     rows = batch_of([[3.0, 1.0], [-3.0, 1.0]])
-    state, _ = learner.update(learner.init(jnp.zeros(2), rows), rows, KEY)
-    np.testing.assert_allclose(learner.end_task(state, KEY).stiffness, [0.0, 1.0])
+    state, _ = jit(learner.update)(learner.init(jnp.zeros(2), rows), rows, KEY)
+    np.testing.assert_allclose(jit(learner.end_task)(state, KEY).stiffness, [0.0, 1.0])
 
 
 def test_importance_is_of_the_first_rows_of_its_task():
     learner = ewc(linear, learning_rate=0.1, penalty=1.0, memory_size=2)
-    update = jax.jit(learner.update)
+    update, end_task = jit(learner.update), jit(learner.end_task)
     state = learner.init(jnp.zeros(1), batch_of([[0.0]]))
     later = batch_of([[100.0]], first=False)  # a later glance
     state, _ = update(state, later, KEY)
     for slope in (2.0, 4.0, 50.0):
         state, _ = update(state, later._replace(x=jnp.array([[slope]]), first=True), KEY)
-    state = learner.end_task(state, KEY)
+    state = end_task(state, KEY)
     np.testing.assert_allclose(state.stiffness, [3.0**2])
     state, _ = update(state, batch_of([[5.0]]), KEY)
-    np.testing.assert_allclose(learner.end_task(state, KEY).stiffness, [3.0**2 + 5.0**2])
+    np.testing.assert_allclose(end_task(state, KEY).stiffness, [3.0**2 + 5.0**2])
 
 
 def test_a_quadratic_settles_between_the_task_and_the_anchor():
     """½a(θ − c)² with anchor θ* = 0 of importance F: (a·c + 2λFθ*) / (a + 2λF)."""
     learner = ewc(quadratic, learning_rate=0.05, penalty=0.5, memory_size=1)
-    update = jax.jit(learner.update)
+    update = jit(learner.update)
     first, second = batch_of([[2.0, 1.5]]), batch_of([[4.0, 3.0]])
     state = learner.init(jnp.array(1.0), first)
     state, _ = update(state, first, KEY)
     anchor = float(state.params)
     importance = (2.0 * (anchor - 1.5)) ** 2
-    state = learner.end_task(state, KEY)
+    state = jit(learner.end_task)(state, KEY)
     for _ in range(150):
         state, _ = update(state, second, KEY)
     settled = (4.0 * 3.0 + 2 * 0.5 * importance * anchor) / (4.0 + 2 * 0.5 * importance)

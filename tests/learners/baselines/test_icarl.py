@@ -6,14 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import MODEL, assert_close, network, network_batch, network_params
+from problems import KEY, MODEL, QUICK, assert_close, jit, network, network_batch, network_params
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import icarl, online
 from lamaml.memory.herding import held
 from lamaml.models import cross_entropy
 
-KEY = jax.random.key(0)
 SETTINGS = {"apply": MODEL.apply, "learning_rate": 0.3, "memory_size": 12, "task_size": 30}
 
 
@@ -22,9 +21,9 @@ def compiled(classes_per_task=2, **settings):
     loss = cross_entropy(MODEL.apply, classes_per_task)
     learner = icarl(loss, classes_per_task=classes_per_task, **{**SETTINGS, **settings})
     return learner._replace(
-        update=jax.jit(learner.update),
-        end_task=jax.jit(learner.end_task, donate_argnums=0),
-        predict=jax.jit(learner.predict),
+        update=jit(learner.update),
+        end_task=jax.jit(learner.end_task, donate_argnums=0, compiler_options=QUICK),
+        predict=jit(learner.predict),
     )
 
 
@@ -53,7 +52,7 @@ def test_the_first_task_is_sgd():
     learner, plain = compiled(max_norm=0.5), online(network, learning_rate=0.3, max_norm=0.5)
     batch, params = on_task(0, 0), network_params()
     ours, info = learner.update(learner.init(params, batch), batch, KEY)
-    theirs, expected = jax.jit(plain.update)(plain.init(params, batch), batch, KEY)
+    theirs, expected = jit(plain.update)(plain.init(params, batch), batch, KEY)
     assert_close(ours.params, theirs.params)
     np.testing.assert_allclose(info["loss"], expected["loss"], rtol=1e-6)
 
@@ -94,7 +93,7 @@ def test_right_after_a_tasks_end_there_is_nothing_to_distil():
 
 @pytest.mark.parametrize("weight", [1.0, 0.5])
 def test_distillation_is_the_divergence_of_each_tasks_outputs(weight):
-    """Σ_τ mean over classes of KL(softmax z_τ ‖ softmax f_τ); of one exemplar a class, no choice."""
+    """Σ_τ mean over classes of KL(softmax z_τ ‖ softmax f_τ), of one exemplar a class."""
     learner = compiled(memory_size=4, distillation=weight, max_norm=None)
     state = trained(learner, 2)
     moved = jax.tree.map(jnp.negative, state.params)
@@ -112,7 +111,7 @@ def test_distillation_is_the_divergence_of_each_tasks_outputs(weight):
             total += 2 * jnp.mean(elements)
         return weight * total
 
-    value, gradient = jax.value_and_grad(divergence)(moved)
+    value, gradient = jit(jax.value_and_grad(divergence))(moved)
     assert value > 0.01
     np.testing.assert_allclose(info["loss"], value, rtol=1e-4)
     expected = jax.tree.map(lambda p, g: p - 0.3 * g, moved, gradient)
@@ -143,7 +142,7 @@ def test_without_distillation_later_tasks_are_sgd_too():
     batch = on_task(50, 1)
     moved = jax.tree.map(lambda p: p + 0.3, state.params)
     after, _ = learner.update(state._replace(params=moved), batch, KEY)
-    gradient = jax.jit(jax.grad(network))(moved, batch)
+    gradient = jit(jax.grad(network))(moved, batch)
     assert_close(after.params, jax.tree.map(lambda p, g: p - 0.3 * g, moved, gradient), rtol=1e-5)
 
 
