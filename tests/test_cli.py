@@ -215,7 +215,7 @@ def test_ctrl_c_ends_everything_and_says_what_is_kept() -> None:
         time.sleep(0.05)
     workers = children(process.pid)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert error.splitlines()[-1] == (
         "lamaml: stopped; 0 of 1 seeds are finished, and kept with the rest in run"

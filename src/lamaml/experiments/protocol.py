@@ -215,7 +215,7 @@ class _Run:
         """End a task: consolidate, then measure what is known of the tasks so far and the next."""
         state = at.state
         if self.end_task:
-            state = self.end_task(state, jax.random.fold_in(self.keys.update, -1 - at.task))
+            state = self.end_task(state, _fold(self.keys.update, at.task, at.update))
         clock = time.perf_counter()
         matrix = at.matrix.copy()
         for task in _evaluated_after(at.task, len(matrix)):
@@ -281,7 +281,7 @@ def _evaluated_after(task: int, num_tasks: int) -> range:
     return range(0 if full else task, min(task + 2, num_tasks))
 
 
-def _fold(key: jax.Array, *counters: jax.Array) -> jax.Array:
+def _fold(key: jax.Array, *counters: jax.Array | int) -> jax.Array:
     for counter in counters:
         key = jax.random.fold_in(key, counter)
     return key

@@ -89,12 +89,8 @@ def gem(
         rows, products = jax.lax.fori_loop(0, num_past, constrain, start)  # G, Gg
         projected = project(clipped, rows, products, num_past, margin=margin, ridge=ridge)  # g̃
         params = descend(state.params, projected, learning_rate)
-        info = {
-            "loss": value,
-            "gradient_norm": global_norm(gradient),
-            "violations": jnp.sum(products < 0),
-        }
-        return GEMState(params, rows, memory), info
+        info = {"loss": value, "gradient_norm": global_norm(gradient)}
+        return GEMState(params, rows, memory), info | {"violations": jnp.sum(products < 0)}
 
     return Learner(init, update)
 

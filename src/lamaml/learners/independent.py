@@ -56,8 +56,8 @@ def independent(
       ... )
       >>> batch = Batch(jnp.ones(1), jnp.zeros(1, int), jnp.ones(1, int), jnp.ones(1))
       >>> state, _ = learner.update(learner.init(jnp.array(0.0), batch), batch, jax.random.key(0))
-      >>> state.nets
-      Array([0., 1.], dtype=float32)
+      >>> state.nets.tolist()
+      [0.0, 1.0]
     """
     require(num_tasks > 0, "num_tasks", num_tasks, "at least 1")
     require(learning_rate > 0, "learning_rate", learning_rate, "positive")
@@ -73,10 +73,8 @@ def independent(
         value, gradient = jax.value_and_grad(loss)(state.params, batch)
         params = descend(state.params, clip_to_norm(gradient, max_norm), learning_rate)
         nets = jax.tree.map(lambda net, p: net.at[batch.task[0]].set(p), state.nets, params)
-        return IndependentState(params, nets), {
-            "loss": value,
-            "gradient_norm": global_norm(gradient),
-        }
+        info = {"loss": value, "gradient_norm": global_norm(gradient)}
+        return IndependentState(params, nets), info
 
     def predict(state: IndependentState, x: jax.Array, task: jax.Array) -> jax.Array:
         def answer(answers: jax.Array, turn: tuple[Params, jax.Array]) -> tuple[jax.Array, None]:

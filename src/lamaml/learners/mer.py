@@ -11,19 +11,15 @@ Deviation: rows enter R in their last glance of the first epoch only; a row is n
 one batch, where the authors draw with replacement.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, join, named_keys
-from lamaml.learners.inner_loop import chunks
+from lamaml.learners.gradients import join, named_keys
+from lamaml.learners.reptile import example_by_example, part_of_the_way, row_by_row
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
 from lamaml.types import Batch, Info, Learner, Loss, Params
-
-_UNROLL = 2  # steps to a compiled loop body: more is no faster on a CPU
 
 
 class MERState(NamedTuple):
@@ -118,39 +114,3 @@ def replay_batches(
 
     end, values = jax.lax.scan(within, params, batches)
     return part_of_the_way(params, end, across_rate), values[0]
-
-
-def row_by_row(
-    loss: Loss, params: Params, rows: Batch, rate: float, max_norm: float | None
-) -> tuple[Params, jax.Array]:
-    """θ after one step of SGD a row, and each row's loss before its step."""
-
-    def step(params: Params, row: Batch) -> tuple[Params, jax.Array]:
-        value, gradient = jax.value_and_grad(loss)(params, row)
-        return descend(params, clip_to_norm(gradient, max_norm), rate), value
-
-    return jax.lax.scan(step, params, chunks(rows, len(rows.y)), unroll=_UNROLL)
-
-
-def part_of_the_way(start: Params, end: Params, part: float) -> Params:
-    """W + β (θ − W)."""
-    return jax.tree.map(lambda w, p: w + part * (p - w), start, end)
-
-
-def example_by_example(
-    learn: Callable[[MERState, Batch, jax.Array], tuple[MERState, jax.Array]],
-    state: MERState,
-    batch: Batch,
-    key: jax.Array,
-) -> tuple[MERState, Info]:
-    """Learn from the rows of a batch one after another, each with its own key; skip padding."""
-
-    def turn(state: MERState, given: tuple[Batch, jax.Array]) -> tuple[MERState, jax.Array]:
-        example, key = given
-        return learn(state, example._replace(first=batch.first, last=batch.last), key)
-
-    examples = chunks(batch, len(batch.y))
-    state, values = jax.lax.scan(turn, state, (examples, jax.random.split(key, len(batch.y))))
-    total = jnp.sum(batch.weight)
-    mean = jnp.vdot(batch.weight, values) / jnp.where(total > 0, total, 1.0)
-    return state, {"loss": mean}

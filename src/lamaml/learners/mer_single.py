@@ -13,7 +13,8 @@ import jax
 
 from lamaml.errors import require
 from lamaml.learners.gradients import join, named_keys
-from lamaml.learners.mer import MERState, example_by_example, part_of_the_way, row_by_row
+from lamaml.learners.mer import MERState
+from lamaml.learners.reptile import example_by_example, part_of_the_way, row_by_row
 from lamaml.memory import empty_reservoir, push, sample
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
