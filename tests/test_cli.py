@@ -208,7 +208,13 @@ def test_a_mistake_seen_from_outside() -> None:
 
 def test_ctrl_c_ends_everything_and_says_what_is_kept() -> None:
     run = command("run", "digits_rotations", "online", "--set", "epochs=500", "--out", "run")
-    process = subprocess.Popen(run, stderr=subprocess.PIPE, text=True)
+    # Tests started in the background of a script inherit an ignored SIGINT, and would pass it on.
+    process = subprocess.Popen(
+        run,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     status = Path("run/seed-0/status.json")
     deadline = time.monotonic() + 120
     while not status.exists() and time.monotonic() < deadline:
