@@ -208,13 +208,7 @@ def test_a_mistake_seen_from_outside() -> None:
 
 def test_ctrl_c_ends_everything_and_says_what_is_kept() -> None:
     run = command("run", "digits_rotations", "online", "--set", "epochs=500", "--out", "run")
-    # Tests started in the background of a script inherit an ignored SIGINT, and would pass it on.
-    process = subprocess.Popen(
-        run,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    process = subprocess.Popen(heeding_ctrl_c(run), stderr=subprocess.PIPE, text=True)
     status = Path("run/seed-0/status.json")
     deadline = time.monotonic() + 120
     while not status.exists() and time.monotonic() < deadline:
@@ -230,6 +224,12 @@ def test_ctrl_c_ends_everything_and_says_what_is_kept() -> None:
     assert not Path("run/summary.json").exists()
     assert workers or not Path("/proc").exists()
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def heeding_ctrl_c(words: list[str]) -> list[str]:
+    """The command, for tests started in the background of a script: SIGINT is ignored there."""
+    heed = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    return [sys.executable, "-c", heed + "os.execv(sys.argv[1], sys.argv[1:])", *words]
 
 
 def children(parent: int) -> list[int]:
