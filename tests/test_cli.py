@@ -14,8 +14,19 @@ from lamaml import cli
 
 SMALL = ("--tasks", "2", "--samples", "30")
 KEYS = {
-    *("stream", "learner", "protocol", "preset", "seeds", "statuses", "ra", "bti", "la", "fwt"),
-    *("published", "num_tasks", "num_samples", "num_updates", "ms_per_update", "seconds"),
+    *("stream", "learner", "protocol", "preset", "seeds", "statuses", "diverged_at"),
+    *(
+        "ra",
+        "bti",
+        "la",
+        "fwt",
+        "published",
+        "num_tasks",
+        "num_samples",
+        "num_updates",
+        "ms_per_update",
+        "seconds",
+    ),
     *("settings", "changed", "threads", "facts_sha256", "versions", "out"),
 }
 
@@ -102,22 +113,39 @@ def test_run_prints_a_table_and_report_a_page(lamaml: Lamaml) -> None:
     assert "digits_rotations, single pass" in Path("report.html").read_text("utf-8")
 
 
+DIVERGING = ("--set", "learning_rate=1e30", "--set", "max_norm=none")
+
+
 def test_a_run_that_diverges_is_recorded(lamaml: Lamaml) -> None:
-    settings = ("--set", "learning_rate=1e30", "--set", "max_norm=none")
-    code, out, error = lamaml(
-        "run", "digits_rotations", "online", *SMALL, *settings, "--json", "--out", "run"
-    )
+    run = ("run", "digits_rotations", "online", *SMALL, *DIVERGING, "--out", "run")
+    code, out, error = lamaml(*run, "--json")
     assert code == 3
-    assert json.loads(out)["ra"] == {"mean": None, "sd": None, "values": [None]}
+    found = json.loads(out)
+    assert found["ra"] == {"mean": None, "sd": None, "values": [None]}
+    assert found["diverged_at"] == [{"task": 1, "update": 2}]
     assert error.startswith("lamaml: online, seed 0 diverged: the loss is ")
-    assert json.loads(Path("run/seed-0/status.json").read_text())["status"] == "diverged"
+    status = json.loads(Path("run/seed-0/status.json").read_text())
+    assert (status["status"], status["task"], status["update"]) == ("diverged", 1, 2)
+    code, out, _ = lamaml("resume", "run")
+    assert code == 3
+    assert out.startswith("online * on digits_rotations")
+    assert "* online, seed 0: diverged at task 1, update 2" in out
+
+
+def test_in_a_sweep_divergence_is_a_result(lamaml: Lamaml) -> None:
+    run = ("run", "digits_rotations", "online", *SMALL, *DIVERGING, "--seeds", "2", "--json")
+    code, out, error = lamaml(*run)
+    assert code == 0
+    assert json.loads(out)["statuses"] == ["diverged", "diverged"]
+    assert error.count(" diverged: ") == 2
 
 
 def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None:
     run = ("run", "digits_rotations", "online", *SMALL, "--out", "run")
     assert lamaml(*run)[0] == 0
     before = Path("run/environment.json").stat().st_mtime_ns
-    assert "--overwrite" in complaint(lamaml(*run))
+    refusal = complaint(lamaml(*run))
+    assert "`lamaml resume run` goes on with it, --overwrite replaces it" in refusal
     assert Path("run/environment.json").stat().st_mtime_ns == before
     assert "memory" in complaint(lamaml(*run, "--overwrite", "--set", "memory_size=1"))
     assert Path("run/environment.json").stat().st_mtime_ns == before
@@ -144,6 +172,9 @@ def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None
         ("run digits_rotations la_maml --set memory=5", "did you mean 'memory_size'?"),
         ("run digits_rotations la_maml --set memory_size=abc", "must be a whole number"),
         ("run digits_rotations la_maml --set memory_size", "must be name=value"),
+        ("run digits_rotations la_maml --checkpoint-every -1", "--checkpoint-every"),
+        ("resume nowhere", "nowhere is not a run folder"),
+        ("resume", "Missing argument 'runs'"),
         ("report nowhere", "nowhere is not a run folder"),
         ("report", "Missing argument 'runs'"),
         ("rum", "run"),
@@ -206,24 +237,46 @@ def test_a_mistake_seen_from_outside() -> None:
     assert complaint((done.returncode, done.stdout, done.stderr)).startswith("lamaml: unknown ")
 
 
-def test_ctrl_c_ends_everything_and_says_what_is_kept() -> None:
-    run = command("run", "digits_rotations", "online", "--set", "epochs=500", "--out", "run")
-    process = subprocess.Popen(heeding_ctrl_c(run), stderr=subprocess.PIPE, text=True)
-    status = Path("run/seed-0/status.json")
-    deadline = time.monotonic() + 120
-    while not status.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+LONG = ("run", "digits_rotations", "online", "--set", "epochs=500", "--out", "run")
+
+
+def test_ctrl_c_ends_everything_and_says_how_to_go_on() -> None:
+    process = subprocess.Popen(heeding_ctrl_c(command(*LONG)), stderr=subprocess.PIPE, text=True)
+    wait_for("run/seed-0/diagnostics.jsonl", process)
     workers = children(process.pid)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert error.splitlines()[-1] == (
-        "lamaml: stopped; 0 of 1 seeds are finished, and kept with the rest in run"
+        "lamaml: stopped; 0 of 1 seeds are finished; `lamaml resume run` goes on with the rest"
     )
-    assert json.loads(status.read_text())["status"] == "interrupted"
-    assert not Path("run/summary.json").exists()
+    status = json.loads(Path("run/seed-0/status.json").read_text())
+    assert status["status"] == "interrupted"
+    assert list(Path("run/seed-0").glob("checkpoint-*.safetensors"))
+    assert {path.name for path in Path("run").iterdir()} == {
+        *("seed-0", "settings.json", "environment.json")
+    }
     assert workers or not Path("/proc").exists()
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_a_second_command_on_a_run_is_refused(lamaml: Lamaml) -> None:
+    process = subprocess.Popen(command(*LONG), stderr=subprocess.PIPE, text=True)
+    wait_for("run/seed-0/diagnostics.jsonl", process)
+    for second in (("resume", "run"), LONG, (*LONG, "--overwrite")):
+        error = complaint(lamaml(*second))
+        assert f"lamaml: run is in use by process {process.pid} on " in error
+        assert error.endswith(" minutes ago\n")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == 130
+
+
+def wait_for(name: str, process: subprocess.Popen) -> None:
+    """Until a file is there, or the process that was to write it is gone."""
+    while not Path(name).exists():
+        assert process.poll() is None
+        time.sleep(0.05)
 
 
 def heeding_ctrl_c(words: list[str]) -> list[str]:
@@ -242,7 +295,7 @@ def children(parent: int) -> list[int]:
 
 
 def test_help_has_examples_and_loads_quickly(lamaml: Lamaml) -> None:
-    for words in ((), ("list",), ("run",), ("demo",), ("bench",), ("report",)):
+    for words in ((), ("list",), ("run",), ("resume",), ("demo",), ("bench",), ("report",)):
         code, out, error = lamaml(*words, "--help")
         assert (code, error) == (0, "")
         assert "Examples" in out
@@ -275,7 +328,9 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
     path = "lamaml.experiments.benchmark.main_measurements"
     monkeypatch.setattr(path, lambda on_progress: measured)
     assert json.loads(lamaml("bench", "--json")[1]) == measured
-    assert "50 GFLOP/s" in lamaml("bench")[1]
+    shown = lamaml("bench")[1]
+    assert "50 GFLOP/s" in shown
+    assert "10.0 times a first-order glance" in shown
 
 
 def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,7 +14,6 @@ from lamaml.experiments.environment import package_version
 
 if TYPE_CHECKING:
     from lamaml.experiments.results import Run
-    from lamaml.experiments.runs import Plan
 
 DEMO_LEARNERS = ("online", "er", "c_maml", "la_maml")
 DEMO_SEEDS = 3
@@ -46,6 +45,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in
         "lamaml demo                                    see it work, offline",
         "lamaml list                                    what there is to run",
         "lamaml run mnist_rotations la_maml --seeds 5   a cell of the paper's Table 1",
+        "lamaml resume runs/rotations                   go on with a run that was cut short",
     ),
 )
 def lamaml(
@@ -102,6 +102,12 @@ def run(
     out: Out = None,
     processes: Processes = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads of each process.")] = 1,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Updates to a checkpoint; 0: at task ends alone. Default: 500, CNN 50."
+        ),
+    ] = None,
     as_json: Json = False,
     overwrite: Overwrite = False,
 ) -> None:
@@ -109,14 +115,13 @@ def run(
 
     Prints mean ± sd over seeds beside the paper's value. --json prints one
     object: accuracies in percent, seconds and updates a seed, null where
-    nothing is known. Exit code: 0, 2 for a mistake of yours, 3 if a seed
-    diverged, 130 if you stopped it.
+    nothing is known. Stopped by Ctrl-C or SIGTERM it writes checkpoints, and
+    says how to go on. Exit code: 0, 1 if a seed failed, 2 for a mistake of
+    yours, 3 if the only seed diverged, 130 if you stopped it.
     """
     from lamaml.experiments.options import recipe_with, split_assignment
-    from lamaml.experiments.results import summary
     from lamaml.experiments.runs import Plan, default_out
-    from lamaml.experiments.sessions import exit_code
-    from lamaml.experiments.tables import run_table
+    from lamaml.experiments.sessions import execute_watched
 
     given = settings or []
     recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset)
@@ -128,14 +133,35 @@ def run(
         num_tasks=tasks,
         num_samples=samples,
         threads=threads,
+        checkpoint_every=checkpoint_every,
     )
-    runs = _execute([plan], processes, overwrite)
-    if as_json:
-        _print_json(summary(runs[0]))
-    else:
-        Console().print(run_table(summary(runs[0])))
-        typer.echo(f"\nRun folder: {plan.out}    (lamaml report {plan.out} --out report.html)")
-    raise typer.Exit(exit_code(runs))
+    _show(_watched(lambda console: execute_watched([plan], console, processes, overwrite)), as_json)
+
+
+@app.command(
+    epilog=_examples(
+        "lamaml resume runs/rotations",
+        "lamaml resume runs/demo            every run in a folder",
+        "lamaml resume runs/rotations --json > result.json",
+    )
+)
+def resume(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
+    processes: Processes = None,
+    as_json: Json = False,
+) -> None:
+    """Go on with runs that were stopped, killed or cut off, each seed from its last checkpoint.
+
+    They end with the same bits as if nothing had happened. Finished and
+    diverged seeds are left alone. A damaged checkpoint is refused, and the
+    one before it used. Prints what [bold]lamaml run[/] prints; --json one
+    object a run.
+    """
+    from lamaml.experiments.results import find_runs
+    from lamaml.experiments.sessions import resume_watched
+
+    folders = [folder for given in runs for folder in find_runs(given)]
+    _show(_watched(lambda console: resume_watched(folders, console, processes)), as_json)
 
 
 @app.command(epilog=_examples("lamaml demo", "lamaml demo --report report.html --out runs/demo"))
@@ -149,7 +175,7 @@ def demo(
     from lamaml.experiments.reports import write_report
     from lamaml.experiments.results import summary
     from lamaml.experiments.runs import Plan, default_out
-    from lamaml.experiments.sessions import exit_code
+    from lamaml.experiments.sessions import execute_watched, exit_code
     from lamaml.experiments.tables import comparison_table, reading
 
     folder = out or default_out("demo")
@@ -159,7 +185,7 @@ def demo(
     ]
     console = Console()
     console.print("Ten tasks, one after the other: digits, each task turned 18° further.")
-    runs = _execute(plans, None, overwrite)
+    runs = _watched(lambda console: execute_watched(plans, console, None, overwrite))
     summaries = [summary(run) for run in runs]
     console.print(comparison_table(summaries, f"digits_rotations, {DEMO_SEEDS} seeds"))
     console.print(f"\n{reading(summaries)}", highlight=False)
@@ -212,12 +238,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code or 0)
 
 
-def _execute(plans: "Sequence[Plan]", processes: int | None, overwrite: bool) -> "list[Run]":
-    """Run plans with progress on standard error, and say what went wrong."""
-    from lamaml.experiments.sessions import Stopped, execute_watched, misfortunes
+def _watched(work: "Callable[[Console], list[Run]]") -> "list[Run]":
+    """Do work with progress on standard error, and say what went wrong."""
+    from lamaml.experiments.sessions import Stopped, misfortunes
 
     try:
-        runs = execute_watched(plans, Console(stderr=True), processes, overwrite)
+        runs = work(Console(stderr=True))
     except Stopped as stop:
         _complain(str(stop))
         raise typer.Exit(130) from None
@@ -225,6 +251,22 @@ def _execute(plans: "Sequence[Plan]", processes: int | None, overwrite: bool) ->
         typer.echo(details, err=True, nl=False)
         _complain(message)
     return runs
+
+
+def _show(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
+    """Print runs, each for itself, and end."""
+    from lamaml.experiments.results import summary
+    from lamaml.experiments.sessions import exit_code
+    from lamaml.experiments.tables import run_table
+
+    for run in runs:
+        if as_json:
+            _print_json(summary(run))
+        else:
+            Console().print(run_table(summary(run)))
+            page = f"lamaml report {run.folder} --out report.html"
+            typer.echo(f"\nRun folder: {run.folder}    ({page})")
+    raise typer.Exit(exit_code(runs))
 
 
 def _print_json(value: Any) -> None:

@@ -4,6 +4,9 @@ LamamlError
 ├── InvalidArgument (also a ValueError)   an argument's name, value and what is allowed
 ├── DataUnavailable (also an OSError)     a file is missing: which one, where it goes, its address
 ├── DataCorrupt (also an OSError)         a file is there, but not what it should be
+├── Unwritable (also an OSError)          a disk is full, a folder read-only, a permission lost
+├── InUse                                 another process works on this run folder
+├── Mismatch                              a checkpoint of other settings, versions or data
 └── Diverged                              a loss, weight or rate is no longer a finite number
 """
 
@@ -27,8 +30,29 @@ class DataCorrupt(LamamlError, OSError):
     """A data file is truncated, altered or of another kind."""
 
 
+class Unwritable(LamamlError, OSError):
+    """A file cannot be written; what was there before it is intact."""
+
+
+class InUse(LamamlError):
+    """Another process works on the same folder."""
+
+
+class Mismatch(LamamlError):
+    """A checkpoint is whole, but of a run that differs from this one."""
+
+
 class Diverged(LamamlError):
-    """Training left the finite numbers. A result of its own, recorded as such."""
+    """Training left the finite numbers. A result of its own, recorded as such.
+
+    Attributes:
+      task: where it happened, counted from 1; None where there are no tasks.
+      update: of that task, counted from 1.
+    """
+
+    def __init__(self, message: str, task: int | None = None, update: int | None = None) -> None:
+        super().__init__(message)
+        self.task, self.update = task, update
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgument:

@@ -6,8 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lamaml.errors import InvalidArgument
-from lamaml.experiments.folders import append_json, fingerprint, new_folder, plain, write_json
+from lamaml.errors import DataCorrupt, InUse, InvalidArgument, Unwritable
+from lamaml.experiments.folders import (
+    append_json,
+    fingerprint,
+    keep_lines,
+    new_folder,
+    plain,
+    write_json,
+)
 
 
 def a_run(folder: Path) -> Path:
@@ -18,7 +25,8 @@ def a_run(folder: Path) -> Path:
 
 def test_an_existing_run_is_not_overwritten(tmp_path: Path) -> None:
     folder = a_run(tmp_path / "run")
-    with pytest.raises(InvalidArgument, match="--overwrite"), new_folder(folder):
+    words = f"`lamaml resume {folder}` goes on with it, --overwrite replaces it"
+    with pytest.raises(InvalidArgument, match=words), new_folder(folder):
         pass
     assert (folder / "settings.json").read_text() == "old"
 
@@ -29,9 +37,11 @@ def test_overwriting_begins_with_an_empty_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def leave_half_a_run(folder: Path, error: BaseException, *, overwrite: bool = False) -> None:
+def leave_half_a_run(
+    folder: Path, error: BaseException, *, overwrite: bool = False, half: str = "half"
+) -> None:
     with new_folder(folder, overwrite=overwrite):
-        (folder / "half").touch()
+        (folder / half).touch()
         raise error
 
 
@@ -47,6 +57,27 @@ def test_an_interrupted_run_is_kept(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         leave_half_a_run(tmp_path / "run", KeyboardInterrupt())
     assert (tmp_path / "run/half").exists()
+
+
+def test_what_was_learned_is_kept_whatever_is_refused_later(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "run")
+    with pytest.raises(Unwritable):
+        leave_half_a_run(folder, Unwritable("full"), overwrite=True, half="seed-0")
+    assert (folder / "seed-0").exists()
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_another_command_has_just_made_is_not_removed(tmp_path: Path) -> None:
+    with pytest.raises(InUse), new_folder(tmp_path / "run"):
+        raise InUse("by another")
+    assert (tmp_path / "run").exists()
+
+
+def test_what_a_command_leaves_that_was_killed_as_it_began_is_no_run(tmp_path: Path) -> None:
+    for name in ("lock", "environment.json", "settings.json.12.part"):
+        (tmp_path / name).touch()
+    with new_folder(tmp_path) as folder:
+        assert folder == tmp_path
 
 
 def test_other_folders_are_never_touched(tmp_path: Path) -> None:
@@ -71,10 +102,29 @@ def test_float32_keeps_its_bits(tmp_path: Path) -> None:
 
 
 def test_nan_becomes_null(tmp_path: Path) -> None:
-    append_json(tmp_path / "x.jsonl", {"loss": [np.float32("nan"), float("inf"), 1.0]})
-    append_json(tmp_path / "x.jsonl", {"loss": []})
-    first, second = (tmp_path / "x.jsonl").read_text().splitlines()
-    assert (first, second) == ('{"loss":[null,null,1.0]}', '{"loss":[]}')
+    append_json(tmp_path / "x.jsonl", [{"loss": [np.float32("nan"), float("inf")]}, {"loss": 1.0}])
+    append_json(tmp_path / "x.jsonl", [{"loss": []}])
+    lines = (tmp_path / "x.jsonl").read_text().splitlines()
+    assert lines == ['{"loss":[null,null]}', '{"loss":1.0}', '{"loss":[]}']
+
+
+def test_lines_are_cut_back(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    for torn in (b"", b"3\n", b"3\n4"):
+        path.write_bytes(b"1\n2\n" + torn)
+        keep_lines(path, 2)
+        assert path.read_bytes() == b"1\n2\n"
+    path.write_bytes(b"1\n2")
+    with pytest.raises(DataCorrupt, match=r"x\.jsonl has 1 of 2 lines"):
+        keep_lines(path, 2)
+    assert path.read_bytes() == b"1\n2"
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for write in (write_json, append_json):
+        with pytest.raises(Unwritable, match=r"x\.json cannot be written \(.+\)"):
+            write(tmp_path / "file" / "x.json", [])
 
 
 def test_a_fingerprint_depends_on_content_alone() -> None:

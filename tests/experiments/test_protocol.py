@@ -1,5 +1,6 @@
 """The loop: what a learner is shown, in which order, and that it can go on from any checkpoint."""
 
+import itertools
 from typing import NamedTuple
 
 import jax
@@ -191,21 +192,82 @@ def test_of_many_tasks_few_rows_are_full_and_the_diagonals_always():
     assert all(len(_evaluated_after(task, 20)) == min(task + 2, 20) for task in range(20))
 
 
-def test_divergence_names_its_place():
-    stream, model, _, schedule, seed = small_experiment()
+class Counting(NamedTuple):
+    """A state whose every part a test can have diverge."""
+
+    params: dict
+    rates: jax.Array
+
+
+def diverging(what, number):
+    """A learner of which a part is no longer finite after so many updates."""
 
     def update(state, batch, key):
         count = state.params["count"] + 1
-        return state._replace(params=state.params | {"count": count}), {
-            "loss": jnp.where(count == 9, jnp.nan, 0.0)
+        bad = {name: jnp.where(count >= number, value, 0.0) for name, value in what.items()}
+        params = state.params | {"count": count, "w": bad.get("params", 0.0)}
+        return Counting(params, bad.get("rates", jnp.zeros(()))), {
+            "loss": bad.get("loss", jnp.zeros(()))
         }
 
-    class Counting(NamedTuple):
-        params: dict
+    def init(params, batch):
+        return Counting(params | {"count": jnp.zeros(()), "w": jnp.zeros(())}, jnp.zeros(()))
 
-    learner = Learner(lambda params, batch: Counting(params | {"count": jnp.zeros(())}), update)
-    with pytest.raises(Diverged, match=r"the loss is nan at task 1, update 9"):
-        run_to_end(stream, model, learner, schedule, seed, every=5)
+    return Learner(init, update)
+
+
+@pytest.mark.parametrize("every", [1, 5, 9, 1000])
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ({"loss": jnp.nan}, "the loss is nan"),
+        ({"loss": -jnp.inf}, "the loss is -inf"),
+        ({"params": jnp.inf}, "params are not finite"),
+        ({"rates": jnp.nan}, "rates are not finite"),
+        ({"params": jnp.nan, "rates": jnp.inf}, "params and rates are not finite"),
+        ({"params": jnp.nan, "loss": jnp.inf}, "the loss is inf"),
+    ],
+)
+def test_divergence_names_its_place_wherever_checkpoints_fall(every, what, words):
+    stream, model, _, schedule, seed = small_experiment()
+    learner = diverging(what, 9)
+    with pytest.raises(Diverged, match=rf"^{words} at task 1, update 9$") as caught:
+        run_to_end(stream, model, learner, schedule, seed, every=every)
+    assert (caught.value.task, caught.value.update) == (1, 9)
+
+
+def test_divergence_at_the_end_of_a_task():
+    stream, model, _, schedule, seed = small_experiment()
+    learner = diverging({}, 0)._replace(end_task=lambda s, key: s._replace(rates=s.rates + jnp.inf))
+    with pytest.raises(Diverged, match="rates are not finite at the end of task 1"):
+        run_to_end(stream, model, learner, schedule, seed)
+
+
+def stopped_after(number, *arguments, start):
+    """The checkpoints of a run that is stopped after so many updates, all of one task."""
+    asked = itertools.count(1)
+    run = train(*arguments, every=1000, start=start, stop=lambda: next(asked) >= number)
+    return [copied(at) for at in run]
+
+
+@pytest.mark.parametrize("stops", [(1,), (3, 3, 3), (19, 1, 2), (20, 24)])
+def test_stopped_after_any_update_it_goes_on_to_the_same_bits(stops):
+    """The first task has 20 updates: a stop may fall on its last one, before it is evaluated."""
+    arguments = small_experiment()
+    whole = list(map(copied, train(*arguments, every=7)))
+    at, losses = None, []
+    for after in stops:
+        *_, at = parts = stopped_after(after, *arguments, start=at and copied(at))
+        assert sum(part.num_new for part in parts) == after
+        assert at.update > 0
+        losses += [part.infos["loss"] for part in parts if part.num_new]
+    rest = list(map(copied, train(*arguments, every=7, start=at)))
+    losses += [part.infos["loss"] for part in rest if part.num_new]
+    same = jax.tree.map(lambda a, b: bool((a == b).all()), rest[-1].state, whole[-1].state)
+    assert jax.tree.all(same)
+    np.testing.assert_array_equal(rest[-1].matrix, whole[-1].matrix)
+    expected = np.concatenate([part.infos["loss"] for part in whole])
+    np.testing.assert_array_equal(np.concatenate(losses), expected)
 
 
 @pytest.mark.parametrize("field", ["batch_size", "epochs", "glances"])

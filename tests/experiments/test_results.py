@@ -12,7 +12,10 @@ from lamaml.errors import DataCorrupt, DataUnavailable
 from lamaml.evaluation import metrics
 from lamaml.experiments.results import Run, find_runs, read_run, summary
 
-SEED_FILES = {"accuracy.json", "diagnostics.jsonl", "facts.json", "status.json"}
+SEED_FILES = {
+    *("accuracy.json", "diagnostics.jsonl", "facts.json", "status.json"),
+    *(f"checkpoint-0000{task}-000000000.safetensors" for task in (1, 2)),
+}
 
 
 @pytest.fixture
@@ -59,10 +62,12 @@ def test_summary_is_over_seeds_in_percent(small_run: Run) -> None:
 
 
 def test_a_seed_that_diverged_has_no_value(copy: Path) -> None:
-    ending = {"status": "diverged", "message": "the loss is nan at task 1, update 3"}
+    message = "the loss is nan at task 1, update 3"
+    ending = {"status": "diverged", "message": message, "task": 1, "update": 3}
     (copy / "seed-1/status.json").write_text(json.dumps(ending))
     found = summary(read_run(copy))
     assert found["statuses"] == ["finished", "diverged"]
+    assert found["diverged_at"] == [None, {"task": 1, "update": 3}]
     assert found["ra"]["values"][1] is None
     assert found["ra"]["sd"] is None
     assert found["ra"]["mean"] == found["ra"]["values"][0]
@@ -80,7 +85,16 @@ def test_a_half_written_line_is_left_out(copy: Path) -> None:
     path = copy / "seed-0/diagnostics.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - 20])
-    assert read_run(copy).seeds[0].diagnostics()["loss"].shape == (15,)
+    assert read_run(copy).seeds[0].diagnostics()["loss"].shape == (29,)
+    path.write_bytes(whole[:20])
+    assert read_run(copy).seeds[0].diagnostics() == {}
+
+
+def test_lines_of_several_updates_are_read_as_well(copy: Path) -> None:
+    path = copy / "seed-0/diagnostics.jsonl"
+    path.write_text('{"task":0,"update":2,"loss":[1.5,null]}\n{"task":0,"update":3,"loss":[0.5]}\n')
+    found = read_run(copy).seeds[0].diagnostics()["loss"]
+    np.testing.assert_array_equal(found, [1.5, np.nan, 0.5])
 
 
 @pytest.mark.parametrize(

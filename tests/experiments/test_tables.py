@@ -60,12 +60,24 @@ def test_a_comparison_fits_eighty_columns(made_up: dict[str, Any]) -> None:
     diverged = made_up | {
         "learner": "sync_la_maml",
         "statuses": ["finished", "diverged"],
+        "diverged_at": [None, {"task": 2, "update": 30}],
         "published": {},
     }
     text = text_of(comparison_table([made_up, diverged], "title"))
     assert " la_maml          76.5 ± 0.5   −9.1 ± 0.5 " in text
-    assert "* sync_la_maml, seed 1: diverged" in text
+    assert "* sync_la_maml, seed 1: diverged at task 2, update 30" in text
+    assert " sync_la_maml *   76.5 ± 0.5 " in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_run_without_a_seed_that_did_not_diverge_is_a_star(made_up: dict[str, Any]) -> None:
+    nothing = {metric: {"mean": None, "sd": None} for metric in ("ra", "bti", "la", "fwt")}
+    place = {"task": 1, "update": 3}
+    gone = made_up | nothing | {"statuses": ["diverged"] * 2, "diverged_at": [place, place]}
+    text = text_of(run_table(gone))
+    assert "RA    retained accuracy      *   77.42 ± 0.65            –" in text
+    assert "* la_maml, seed 0: diverged at task 1, update 3" in text
+    assert " la_maml *    *     *    *     * " in text_of(comparison_table([gone], "title"))
 
 
 def test_the_reading_names_best_and_worst(made_up: dict[str, Any]) -> None:

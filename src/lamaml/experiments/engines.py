@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,6 +26,8 @@ from lamaml.experiments.folders import plain, write_json
 
 if TYPE_CHECKING:
     from lamaml.experiments.recipes import Recipe
+
+STOP_SECONDS = 20.0  # for an update, perhaps its compilation, and a checkpoint
 
 # The worker sees the modules this process sees, and not those of the folder it is started in.
 _START = (
@@ -41,17 +44,23 @@ _KEEP_MEMORY = {
 
 @dataclass(frozen=True)
 class Job:
-    """One seed of a recipe, and the folder for what it finds."""
+    """One seed of a recipe, and the folder for what it finds.
+
+    With a checkpoint in its folder the job goes on from there. A new one is written at task ends
+    and every so many updates; 0 for task ends alone.
+    """
 
     recipe: "Recipe"
     seed: int
     num_tasks: int | None
     num_samples: int | None
     folder: Path
+    threads: int = 1
+    checkpoint_every: int = 0
 
 
 class Event(NamedTuple):
-    """News of a job: `ready`, `progress` or `ended`."""
+    """News of a job: `ready`, `progress`, `note` or `ended`."""
 
     job: Job
     kind: str
@@ -80,23 +89,33 @@ def default_processes(num_jobs: int, threads: int) -> int:
     return min(num_jobs, max(1, num_cores() // threads))
 
 
-def run_jobs(jobs: Sequence[Job], *, processes: int, threads: int = 1) -> Generator[Event]:
+def run_jobs(
+    jobs: Sequence[Job], *, processes: int, threads: int = 1, locks: Sequence[int] = ()
+) -> Generator[Event]:
     """Run jobs, so many at a time, and yield what they report.
 
     A job that diverges or fails is an event like any other. Leaving the iteration early ends the
-    processes and marks what they were doing as interrupted.
+    processes, which write checkpoints of what they were doing.
+
+    Args:
+      jobs: in this order.
+      processes: at a time.
+      threads: of each.
+      locks: descriptors of locks that the processes are to hold as well.
 
     Raises:
-      LamamlError: a job was refused for its settings or its data, which every job would be.
+      LamamlError: a job was refused for its settings, data, checkpoint or disk, which every job
+        would be.
     """
     waiting, unfinished = deque(jobs), len(jobs)
     news: _News = SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled, contextlib.ExitStack() as stack:
+        workers: list[_Worker] = []
+        stack.callback(_dismiss, workers)
 
         def hire() -> _Worker:
-            worker = _Worker(worker_environment(threads, compiled), news)
-            stack.callback(worker.stop)
-            return worker
+            workers.append(_Worker(worker_environment(threads, compiled), news, locks))
+            return workers[-1]
 
         for _ in range(min(processes, len(jobs))):
             hire().give(waiting.popleft())
@@ -121,10 +140,23 @@ def _settle(job: Job, ending: Mapping[str, Any], died: bool) -> None:
         write_json(job.folder / "status.json", ending)
 
 
+def _dismiss(workers: "Sequence[_Worker]") -> None:
+    """End processes: each finishes its update and writes a checkpoint, or is killed in the end."""
+    deadline = time.monotonic() + STOP_SECONDS
+    for worker in workers:
+        worker.release()
+    # A second Ctrl-C is from a person in a hurry.
+    with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+        for worker in workers:
+            worker.process.wait(timeout=max(0.0, deadline - time.monotonic()))
+    for worker in workers:
+        worker.end()
+
+
 class _Worker:
     """A process that does one job after the other."""
 
-    def __init__(self, variables: Mapping[str, str], news: "_News") -> None:
+    def __init__(self, variables: Mapping[str, str], news: "_News", locks: Sequence[int]) -> None:
         self.job: Job | None = None
         self.process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-c", _START, *sys.path],
@@ -134,6 +166,7 @@ class _Worker:
             text=True,
             encoding="utf-8",
             start_new_session=True,  # Ctrl-C is for the parent to handle
+            pass_fds=locks,
         )
         self._input = cast(IO[str], self.process.stdin)  # there, because it was asked for
         self._output = cast(IO[str], self.process.stdout)
@@ -147,18 +180,19 @@ class _Worker:
             self._input.write(json.dumps(plain(asdict(job))) + "\n")
             self._input.flush()
 
-    def stop(self) -> None:
-        """End the process; what it was doing is marked as interrupted."""
-        self.process.terminate()
-        try:
-            self.process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-        self.listener.join()
+    def release(self) -> None:
+        """Have the process end in its own time."""
         with contextlib.suppress(BrokenPipeError):
             self._input.close()
-        if self.job and (self.job.folder / "status.json").exists():
-            write_json(self.job.folder / "status.json", {"status": "interrupted", "message": ""})
+
+    def end(self) -> None:
+        """See that the process is gone; what it could not end itself is marked as interrupted."""
+        self.process.kill()
+        self.listener.join()
+        status = self.job.folder / "status.json" if self.job else None
+        if status and status.exists() and json.loads(status.read_bytes())["status"] == "running":
+            with contextlib.suppress(errors.Unwritable):  # the disk may be why it ends
+                write_json(status, {"status": "interrupted", "message": "its process was ended"})
 
     def _listen(self, news: "_News") -> None:
         with self._output as lines:

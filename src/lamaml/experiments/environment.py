@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ def environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cpus": num_cores(),
-        **_revision(),
+        **revision(),
     }
 
 
@@ -42,7 +43,8 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _revision() -> dict[str, Any]:
+@cache
+def revision() -> dict[str, Any]:
     """The commit of the checkout this file belongs to, and whether it has changes."""
     here = Path(__file__)
     if _git("ls-files", "--error-unmatch", here.name) is None:

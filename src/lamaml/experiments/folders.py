@@ -1,17 +1,19 @@
 """Writing a run folder: every file is there whole or not at all."""
 
 import hashlib
+import itertools
 import json
 import math
+import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lamaml.errors import InvalidArgument, LamamlError
+from lamaml.errors import DataCorrupt, InUse, InvalidArgument, LamamlError, Unwritable
 from lamaml.streams.files import written_whole
 
 
@@ -32,39 +34,86 @@ def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise InvalidArgument(f"--out {folder}: cannot be made ({error.strerror})") from error
     try:
         yield folder
+    except InUse:  # by another command, which made the folder at the same time
+        raise
     except LamamlError:
-        shutil.rmtree(folder)
-        if aside.exists():
-            aside.rename(folder)
+        if not any(folder.glob("seed-*")):
+            shutil.rmtree(folder)
+            if aside.exists():
+                aside.rename(folder)
         raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
 
 
 def _make_room(folder: Path, aside: Path, overwrite: bool) -> None:
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+    if not folder.exists() or (folder.is_dir() and _never_begun(folder)):
         return
     if not (folder / "settings.json").is_file():
         raise InvalidArgument(f"--out {folder}: exists and is not a run folder; choose another")
     if not overwrite:
+        command = resume_command([folder])
         raise InvalidArgument(
-            f"--out {folder}: there is a run already; add --overwrite to replace it"
+            f"--out {folder}: there is a run already; `{command}` goes on with it, "
+            "--overwrite replaces it"
         )
     shutil.rmtree(aside, ignore_errors=True)
     folder.rename(aside)
 
 
+def _never_begun(folder: Path) -> bool:
+    """Whether there is nothing, or only what a command leaves that was killed as it began."""
+    return all(
+        path.name in ("lock", "environment.json") or path.suffix == ".part"
+        for path in folder.iterdir()
+    )
+
+
+def resume_command(folders: Sequence[Path]) -> str:
+    """What to type to go on.
+
+    >>> resume_command([Path("runs/my run")])
+    "lamaml resume 'runs/my run'"
+    """
+    return shlex.join(["lamaml", "resume", *map(str, folders)])
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Says in one line that a file cannot be written, and why."""
+    try:
+        yield
+    except LamamlError:
+        raise
+    except OSError as error:
+        raise Unwritable(f"{path} cannot be written ({error.strerror})") from error
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically; NaN and infinity become null."""
-    with written_whole(path) as file:
+    with writing(path), written_whole(path) as file:
         file.write(json.dumps(plain(value), indent=1, allow_nan=False).encode() + b"\n")
 
 
-def append_json(path: Path, value: Any) -> None:
-    """Append one JSON line in one write, so that a reader sees all of it or no newline."""
-    line = json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode() + b"\n"
-    with path.open("ab", buffering=0) as file:
-        file.write(line)
+def append_json(path: Path, values: Iterable[Any]) -> None:
+    """Append JSON lines; a reader that meets one without its newline is to leave it out."""
+    lines = (json.dumps(plain(v), allow_nan=False, separators=(",", ":")) + "\n" for v in values)
+    with writing(path), path.open("ab") as file:
+        file.write("".join(lines).encode())
+
+
+def keep_lines(path: Path, count: int) -> None:
+    """Cut a file of lines after so many of them.
+
+    Raises:
+      DataCorrupt: it has fewer; it is as it was.
+    """
+    with writing(path), path.open("ab+") as file:
+        file.seek(0)
+        whole = sum(1 for line in itertools.islice(file, count) if line.endswith(b"\n"))
+        if whole < count:
+            raise DataCorrupt(f"{path} has {whole} of {count} lines")
+        file.truncate(file.tell())
 
 
 def fingerprint(value: Any) -> str:

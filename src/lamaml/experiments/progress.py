@@ -62,12 +62,16 @@ class _Bars:
 
     def show(self, event: Event) -> None:
         job, data = event.job.folder, event.data
+        if event.kind == "note":
+            self.progress.console.print(data["message"], highlight=False, soft_wrap=True)
+            return
         row = self.rows[job]
         if event.kind == "ready":
             self.paces[job], self.num_tasks[job] = _Pace(), data["num_tasks"]
             self.progress.start()  # not before: a download may have a bar of its own
             self.progress.start_task(row)
-            self.progress.update(row, total=data["num_updates"], place="compiling")
+            done = data["updates"]
+            self.progress.update(row, total=data["num_updates"], completed=done, place="compiling")
         elif event.kind == "progress":
             pace = self.paces[job](data["updates"])
             number = min(data["task"] + 1, self.num_tasks[job])
@@ -93,7 +97,9 @@ class _Lines:
 
     def show(self, event: Event) -> None:
         job, data = event.job.folder, event.data
-        if event.kind == "ready":
+        if event.kind == "note":
+            self.console.print(data["message"], highlight=False, soft_wrap=True)
+        elif event.kind == "ready":
             self.paces[job], self.tasks[job] = _Pace(), 0
             self.totals[job] = (data["num_tasks"], data["num_updates"])
         elif event.kind == "progress":

@@ -3,6 +3,7 @@
 It yields checkpoints; whoever consumes them draws progress, writes files, or stops.
 """
 
+import functools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -71,6 +72,11 @@ class Checkpoint(NamedTuple):
     seconds: Seconds
 
     @property
+    def num_new(self) -> int:
+        """The updates made since the last checkpoint."""
+        return len(self.infos["loss"]) if self.infos else 0
+
+    @property
     def retained(self) -> float:
         """Mean accuracy over the tasks finished so far, at the last evaluation of all of them."""
         rows = [self.matrix[task, : task + 1] for task in range(self.task)]
@@ -93,6 +99,7 @@ def train(
     *,
     every: int = 100,
     start: Checkpoint | None = None,
+    stop: Callable[[], bool] = lambda: False,
     split: str = "test",
 ) -> Iterator[Checkpoint]:
     """Show a stream to a learner, and yield a checkpoint every so many updates and at task ends.
@@ -105,22 +112,34 @@ def train(
       seed: decides every random draw of the run.
       every: updates from one checkpoint to the next.
       start: where to go on from; None for the beginning.
+      stop: asked after every update; once it says so, a last checkpoint follows.
       split: the rows accuracy is measured on, "test" or "validation".
 
     Raises:
-      Diverged: a loss is no longer a finite number.
+      Diverged: a loss or a number of the state is no longer finite.
     """
     run = _Run(stream, model, learner, schedule, seed, split)
-    at = start or run.begin()
+    at = start._replace(infos={}) if start else run.begin()
     for index in range(at.task, len(stream.tasks)):
         task = stream.tasks[index]
         rows = run.load(task, index)
-        for first in range(at.update, rows.num_updates, every):
-            at = run.advance(at, rows, range(first, min(first + every, rows.num_updates)))
-            if at.update < rows.num_updates:
+        while at.update < rows.num_updates:
+            end = min(at.update + every, rows.num_updates)
+            at = run.advance(at, rows, range(at.update, end), stop)
+            if at.update < rows.num_updates or stop():
                 yield at
+            if stop():
+                return
         at = run.finish(at)
         yield at
+
+
+def untrained(stream: Stream, model: Model, learner: Learner, seed: int) -> State:
+    """The state a run begins with."""
+    key = Keys.from_seed(seed).init
+    one = _prepare(stream, jnp.asarray(stream.tasks[0].train.x[:1]), key)
+    label = jnp.zeros(1, jnp.int32)
+    return learner.init(model.init(key), Batch(one, label, label, jnp.ones(1)))
 
 
 class _Rows(NamedTuple):
@@ -149,19 +168,19 @@ class _Run:
     ) -> None:
         self.stream, self.schedule, self.split = stream, schedule, split
         self.learner, self.model = learner, model
-        self.keys = Keys.from_seed(seed)
+        self.seed, self.keys = seed, Keys.from_seed(seed)
         self.longest = max(len(task.train) for task in stream.tasks)
         self.accuracy = evaluator(model, learner, stream)
         self.end_task = jax.jit(learner.end_task, donate_argnums=0) if learner.end_task else None
         self.glance = _compiled_once(jax.jit(self._glance, donate_argnums=0))
+        self.order = functools.lru_cache(maxsize=1)(self._order)
+        self.copy = jax.jit(lambda state: jax.tree.map(jnp.copy, state))
+        self.finite = jax.jit(_finite)
 
     def begin(self) -> Checkpoint:
         """The untrained state and what it scores."""
         tasks = self.stream.tasks
-        one = self._prepare(jnp.asarray(tasks[0].train.x[:1]), self.keys.init)
-        label = jnp.zeros(1, jnp.int32)
-        batch = Batch(one, label, label, jnp.ones(1))
-        state = self.learner.init(self.model.init(self.keys.init), batch)
+        state = untrained(self.stream, self.model, self.learner, self.seed)
         clock = time.perf_counter()
         baseline = np.array([self._score(state, i) for i in range(len(tasks))])
         seconds = Seconds(evaluate=time.perf_counter() - clock)
@@ -183,39 +202,58 @@ class _Run:
             num_batches * self.schedule.epochs * self.schedule.glances,
         )
 
-    def advance(self, at: Checkpoint, rows: _Rows, updates: range) -> Checkpoint:
-        """Make updates of one task."""
+    def advance(
+        self, at: Checkpoint, rows: _Rows, updates: range, stop: Callable[[], bool]
+    ) -> Checkpoint:
+        """Make updates of one task, until it is time to stop."""
         clock, compiling = time.perf_counter(), self.glance.seconds
-        state, infos, epoch, order = at.state, [], -1, None
-        shape = (self.schedule.epochs, rows.num_batches, self.schedule.glances)
+        before, state, infos = self.copy(at.state), at.state, []
         for update in updates:
-            now = np.unravel_index(update, shape)
-            if now[0] != epoch:
-                epoch = int(now[0])
-                order = self._order(rows, epoch)
-            place = np.array([rows.task, update, rows.num_rows, *now], np.int32)
-            state, info = self.glance(state, rows.x, rows.y, rows.row_task, order, place, self.keys)
+            state, info = self.step(state, rows, update)
             infos.append(info)
+            if stop():
+                break
         gathered = {name: np.array([info[name] for info in infos]) for name in infos[0]}
         compiled = self.glance.seconds - compiling
         spent = time.perf_counter() - clock - compiled
-        wrong = np.flatnonzero(~np.isfinite(gathered["loss"]))
-        if len(wrong):
-            place_text = f"task {rows.task + 1}, update {updates[int(wrong[0])] + 1}"
-            raise Diverged(f"the loss is {gathered['loss'][wrong[0]]} at {place_text}")
+        # The loss of an update is that of the weights before it: neither check replaces the other.
+        if not (np.isfinite(gathered["loss"]).all() and self.finite(state)):
+            raise self.divergence(before, rows, updates)
         past = at.seconds
         return at._replace(
             state=state,
-            update=updates[-1] + 1,
+            update=updates[len(infos) - 1] + 1,
             infos=gathered,
             seconds=past._replace(compile=past.compile + compiled, train=past.train + spent),
         )
+
+    def step(self, state: State, rows: _Rows, update: int) -> tuple[State, Info]:
+        """Make one update."""
+        shape = (self.schedule.epochs, rows.num_batches, self.schedule.glances)
+        now = np.unravel_index(update, shape)
+        order = self.order(rows.task, rows.num_rows, int(now[0]))
+        place = np.array([rows.task, update, rows.num_rows, *now], np.int32)
+        return self.glance(state, rows.x, rows.y, rows.row_task, order, place, self.keys)
+
+    def divergence(self, state: State, rows: _Rows, updates: range) -> Diverged:
+        """Make updates again, known to diverge, to find the first that does."""
+        for update in updates:
+            state, info = self.step(state, rows, update)
+            if not (np.isfinite(info["loss"]) and self.finite(state)):
+                break
+        lost = not np.isfinite(info["loss"])
+        what = f"the loss is {info['loss']}" if lost else _not_finite(state)
+        task, update = rows.task + 1, update + 1
+        return Diverged(f"{what} at task {task}, update {update}", task, update)
 
     def finish(self, at: Checkpoint) -> Checkpoint:
         """End a task: consolidate, then measure what is known of the tasks so far and the next."""
         state = at.state
         if self.end_task:
             state = self.end_task(state, _fold(self.keys.update, at.task, at.update))
+            if not self.finite(state):
+                what = f"{_not_finite(state)} at the end of task {at.task + 1}"
+                raise Diverged(what, at.task + 1, at.update)
         clock = time.perf_counter()
         matrix = at.matrix.copy()
         for task in _evaluated_after(at.task, len(matrix)):
@@ -227,17 +265,13 @@ class _Run:
     def _score(self, state: State, task: int) -> float:
         return self.accuracy(state, getattr(self.stream.tasks[task], self.split), task)
 
-    def _prepare(self, x: jax.Array, key: jax.Array) -> jax.Array:
-        return self.stream.augment(x, key) if self.stream.augment else self.stream.preprocess(x)
-
-    def _order(self, rows: _Rows, epoch: int) -> jax.Array:
+    def _order(self, task: int, num_rows: int, epoch: int) -> jax.Array:
         """The order rows are shown in, as (batches, batch_size); its tail repeats row 0."""
-        order = jnp.arange(rows.num_rows)
+        order = jnp.arange(num_rows)
         if self.stream.shuffled:
-            key = jax.random.fold_in(jax.random.fold_in(self.keys.order, rows.task), epoch)
-            order = jax.random.permutation(key, order)
+            order = jax.random.permutation(_fold(self.keys.order, task, epoch), order)
         length = -(-self.longest // self.schedule.batch_size) * self.schedule.batch_size
-        return jnp.pad(order, (0, length - rows.num_rows)).reshape(-1, self.schedule.batch_size)
+        return jnp.pad(order, (0, length - num_rows)).reshape(-1, self.schedule.batch_size)
 
     def _glance(
         self,
@@ -260,7 +294,7 @@ class _Run:
         lot = jax.random.uniform(here, weight.shape)
         shuffle = jnp.argsort(jnp.where(weight > 0, lot, 2.0))  # padding stays last
         batch = Batch(
-            self._prepare(x[rows], seen)[shuffle],
+            _prepare(self.stream, x[rows], seen)[shuffle],
             y[rows][shuffle],
             row_task[rows][shuffle],
             weight[shuffle],
@@ -279,6 +313,22 @@ def _evaluated_after(task: int, num_tasks: int) -> range:
     apart = -(-num_tasks // MOST_FULL_ROWS)
     full = (task + 1) % apart == 0 or task + 1 == num_tasks
     return range(0 if full else task, min(task + 2, num_tasks))
+
+
+def _prepare(stream: Stream, x: jax.Array, key: jax.Array) -> jax.Array:
+    return stream.augment(x, key) if stream.augment else stream.preprocess(x)
+
+
+def _finite(tree: Any) -> jax.Array:
+    """Whether every number is."""
+    numbers = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    return jnp.array([jnp.isfinite(leaf).all() for leaf in numbers]).all()
+
+
+def _not_finite(state: State) -> str:
+    """Which fields of a state that has any are not: "rates are not finite"."""
+    fields = [name for name, part in state._asdict().items() if not _finite(part)]
+    return f"{' and '.join(fields)} are not finite"
 
 
 def _fold(key: jax.Array, *counters: jax.Array | int) -> jax.Array:

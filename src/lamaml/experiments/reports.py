@@ -12,7 +12,15 @@ from markupsafe import Markup
 from lamaml.errors import InvalidArgument
 from lamaml.experiments.figures import Series, curves, heat_map
 from lamaml.experiments.results import Run, summary
-from lamaml.experiments.tables import comparable, describe, difference, reading, spread, timing
+from lamaml.experiments.tables import (
+    cell,
+    comparable,
+    describe,
+    difference,
+    reading,
+    spread,
+    timing,
+)
 
 _COLOURS = {
     name: f"--series-{number}"
@@ -65,6 +73,7 @@ def render(runs: Sequence[Run]) -> str:
     pages = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     pages.globals |= {
         "spread": spread,
+        "cell": cell,
         "difference": difference,
         "describe": describe,
         "timing": timing,

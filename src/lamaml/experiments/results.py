@@ -5,8 +5,10 @@ RUN/environment.json    versions, machine, revision of the code
 RUN/summary.json        what `lamaml run --json` prints; written last
 RUN/seed-K/facts.json   what the seed decided in the stream
 RUN/seed-K/accuracy.json        R[i, t], b[t] and, at the end, RA, BTI, LA, FWT; shares
-RUN/seed-K/diagnostics.jsonl    a line a checkpoint: task, update, a list a diagnostic
+RUN/seed-K/diagnostics.jsonl    a line an update: task, update, a number a diagnostic
 RUN/seed-K/status.json          running, finished, diverged, failed or interrupted
+RUN/seed-K/checkpoint-*         the last two; the newest of a finished seed holds what it learned
+RUN/lock                        while a command works on the run: which one
 """
 
 import json
@@ -43,6 +45,11 @@ class Seed:
         """Whether the whole stream was learned."""
         return bool(self.status["status"] == "finished")
 
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to do: it has finished or diverged."""
+        return self.status["status"] in ("finished", "diverged")
+
     def diagnostics(self) -> dict[str, np.ndarray]:
         """Every diagnostic over all updates, by name; a half-written last line is left out."""
         path = self.folder / "diagnostics.jsonl"
@@ -50,9 +57,10 @@ class Seed:
             return {}
         with _reading(path):
             records = [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
-            names = [name for name in records[0] if name not in ("task", "update")]
+            names = [name for name in next(iter(records), {}) if name not in ("task", "update")]
+            # A line of an older lamaml holds several updates.
             return {
-                name: np.concatenate([np.array(record[name], float) for record in records])
+                name: np.hstack([np.array(record[name], float) for record in records])
                 for name in names
             }
 
@@ -115,6 +123,7 @@ def summary(run: Run) -> dict[str, Any]:
         "preset": settings["preset"],
         "seeds": [seed.seed for seed in run.seeds],
         "statuses": [seed.status["status"] for seed in run.seeds],
+        "diverged_at": [_place(seed) for seed in run.seeds],
         **{metric: _over_seeds(run, metric) for metric in METRICS},
         "published": settings["published"],
         "num_tasks": settings["num_tasks"],
@@ -129,6 +138,13 @@ def summary(run: Run) -> dict[str, Any]:
         "versions": run.environment["versions"],
         "out": str(run.folder),
     }
+
+
+def _place(seed: Seed) -> dict[str, Any] | None:
+    """Where it diverged, if it did and that is known; counted from 1."""
+    if seed.status["status"] != "diverged" or "update" not in seed.status:
+        return None
+    return {word: seed.status[word] for word in ("task", "update")}
 
 
 def _over_seeds(run: Run, metric: str) -> dict[str, Any]:

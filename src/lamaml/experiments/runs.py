@@ -1,17 +1,25 @@
-"""Plans become run folders: every seed of every plan is a job, and each folder gets its summary."""
+"""Plans become run folders: every seed of every plan is a job, and each folder gets its summary.
+
+A run that was cut short is its folder: `resume` reads the plan there and does what is left of it.
+"""
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lamaml.errors import InvalidArgument, Mismatch
 from lamaml.experiments.engines import Event, Job, default_processes, run_jobs
 from lamaml.experiments.environment import environment
 from lamaml.experiments.folders import new_folder, write_json
+from lamaml.experiments.locks import NAME as LOCK
+from lamaml.experiments.locks import locked
 from lamaml.experiments.recipes import Recipe
 from lamaml.experiments.results import Run, read_run, summary
+
+CHECKPOINT_EVERY = {"mlp": 500, "cnn": 50}  # updates: seconds of work, at a hundredth of their cost
 
 
 @dataclass(frozen=True)
@@ -26,27 +34,60 @@ class Plan:
       num_tasks: only the first so many tasks; None for all.
       num_samples: training rows a task; None for the benchmark's number.
       threads: of each process.
+      checkpoint_every: updates from one checkpoint to the next, 0 for task ends alone; None for the
+        network's own number.
     """
 
     recipe: Recipe
-    seeds: range
+    seeds: Sequence[int]
     out: Path
     changed: Sequence[str] = ()
     num_tasks: int | None = None
     num_samples: int | None = None
     threads: int = 1
+    checkpoint_every: int | None = None
 
     @property
     def jobs(self) -> list[Job]:
         """One a seed."""
-        sizes = (self.num_tasks, self.num_samples)
-        return [Job(self.recipe, seed, *sizes, self.out / f"seed-{seed}") for seed in self.seeds]
+        sizes, how = (self.num_tasks, self.num_samples), (self.threads, self._apart)
+        folders = {seed: self.out / f"seed-{seed}" for seed in self.seeds}
+        return [Job(self.recipe, seed, *sizes, folders[seed], *how) for seed in self.seeds]
 
     def settings(self) -> dict[str, Any]:
         """What `settings.json` holds."""
         own = {"changed": list(self.changed), "seeds": list(self.seeds), "threads": self.threads}
         sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples}
-        return asdict(self.recipe) | own | sizes
+        return asdict(self.recipe) | own | sizes | {"checkpoint_every": self._apart}
+
+    @classmethod
+    def of_run(cls, run: Run) -> "Plan":
+        """The plan a run folder was made by."""
+        settings, names = run.settings, [field.name for field in fields(Recipe)]
+        try:
+            return cls(
+                Recipe(**{name: settings[name] for name in names}),
+                [int(seed) for seed in settings["seeds"]],
+                run.folder,
+                settings["changed"],
+                settings["num_tasks"],
+                settings["num_samples"],
+                settings["threads"],
+                settings["checkpoint_every"],
+            )
+        except KeyError as error:
+            message = f"{run.folder} was made by a lamaml without checkpoints: it lacks {error}"
+            raise Mismatch(message) from error
+
+    def left(self) -> list[Job]:
+        """The jobs whose seeds have not ended, as the folder stands."""
+        seeds = read_run(self.out).seeds
+        return [job for job, seed in zip(self.jobs, seeds, strict=True) if not seed.ended]
+
+    @property
+    def _apart(self) -> int:
+        default = CHECKPOINT_EVERY[self.recipe.model]
+        return default if self.checkpoint_every is None else self.checkpoint_every
 
 
 def execute(
@@ -65,19 +106,70 @@ def execute(
       overwrite: replace older runs in the plans' folders.
 
     Raises:
-      LamamlError: settings or data are refused; no folder is left.
+      LamamlError: settings or data are refused, and no folder is left; or a disk is, and what was
+        learned is kept.
     """
-    # Seed by seed, so that processes do not compile the same learner at the same time.
-    jobs = sorted((job for plan in plans for job in plan.jobs), key=lambda job: job.seed)
-    threads = plans[0].threads
+    for plan in plans:
+        if (plan.out / LOCK).exists():
+            with locked(plan.out):  # refused while another command works there
+                pass
     with contextlib.ExitStack() as stack:
         for plan in plans:
             stack.enter_context(new_folder(plan.out, overwrite=overwrite))
-            write_json(plan.out / "settings.json", plan.settings())
+        locks = _lock(plans, stack, on_event)
+        for plan in plans:
             write_json(plan.out / "environment.json", environment())
-        num_processes = processes or default_processes(len(jobs), threads)
-        events = run_jobs(jobs, processes=num_processes, threads=threads)
-        stack.callback(events.close)
+            write_json(plan.out / "settings.json", plan.settings())
+        return _work(
+            plans, [job for plan in plans for job in plan.jobs], on_event, processes, locks
+        )
+
+
+def resume(
+    plans: Sequence[Plan], on_event: Callable[[Event], None], *, processes: int | None = None
+) -> list[Run]:
+    """Go on with runs, each seed from its last good checkpoint; what has ended is left alone.
+
+    Args:
+      plans: of the runs, see `Plan.of_run`.
+      on_event: is told what happens.
+      processes: how many seeds at once; None for one a core.
+
+    Raises:
+      LamamlError: a folder is in use, or its checkpoints are of another run.
+    """
+    if len({plan.threads for plan in plans}) > 1:
+        raise InvalidArgument("these runs have different numbers of threads: resume one by one")
+    with contextlib.ExitStack() as stack:
+        locks = _lock(plans, stack, on_event)
+        jobs = [job for plan in plans for job in plan.left()]
+        return _work(plans, jobs, on_event, processes, locks)
+
+
+def _lock(
+    plans: Sequence[Plan], stack: contextlib.ExitStack, on_event: Callable[[Event], None]
+) -> list[int]:
+    locks = [stack.enter_context(locked(plan.out)) for plan in plans]
+    for plan, lock in zip(plans, locks, strict=True):
+        if lock.taken_over:
+            message = f"{plan.out} is taken over from {lock.taken_over}, and is gone"
+            on_event(Event(plan.jobs[0], "note", {"message": message}))
+    return [lock.descriptor for lock in locks]
+
+
+def _work(
+    plans: Sequence[Plan],
+    jobs: Sequence[Job],
+    on_event: Callable[[Event], None],
+    processes: int | None,
+    locks: Sequence[int],
+) -> list[Run]:
+    # Seed by seed, so that processes do not compile the same learner at the same time.
+    jobs, threads = sorted(jobs, key=lambda job: job.seed), plans[0].threads
+    num_processes = processes or default_processes(len(jobs), threads)
+    with contextlib.closing(
+        run_jobs(jobs, processes=num_processes, threads=threads, locks=locks)
+    ) as events:
         for event in events:
             on_event(event)
     runs = [read_run(plan.out) for plan in plans]

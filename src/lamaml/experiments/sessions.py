@@ -2,14 +2,18 @@
 
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 
+from lamaml.errors import Unwritable
+from lamaml.experiments.engines import Event, Job
+from lamaml.experiments.folders import resume_command
 from lamaml.experiments.progress import shown_progress
 from lamaml.experiments.results import Run, read_run
-from lamaml.experiments.runs import Plan, execute
+from lamaml.experiments.runs import Plan, execute, resume
 
 
 class Stopped(KeyboardInterrupt):
@@ -26,11 +30,37 @@ def execute_watched(
       LamamlError: settings or data are refused.
     """
     jobs = [job for plan in plans for job in plan.jobs]
+    with _watched(plans, jobs, console) as on_event:
+        return execute(plans, on_event, processes=processes, overwrite=overwrite)
+
+
+def resume_watched(folders: Sequence[Path], console: Console, processes: int | None) -> list[Run]:
+    """Go on with runs, showing progress on the console.
+
+    Raises:
+      Stopped: by Ctrl-C or SIGTERM.
+      LamamlError: a folder or its checkpoints are refused.
+    """
+    plans = [Plan.of_run(read_run(folder)) for folder in folders]
+    jobs = [job for plan in plans for job in plan.left()]
+    with _watched(plans, jobs, console) as on_event:
+        return resume(plans, on_event, processes=processes)
+
+
+@contextmanager
+def _watched(
+    plans: Sequence[Plan], jobs: Sequence[Job], console: Console
+) -> Iterator[Callable[[Event], None]]:
+    """Progress for the time of the block, which may be stopped; says how to go on then."""
     try:
         with _stopped_by_sigterm(), shown_progress(jobs, console) as on_event:
-            return execute(plans, on_event, processes=processes, overwrite=overwrite)
+            yield on_event
     except KeyboardInterrupt:
         raise Stopped(f"stopped; {_kept(plans)}") from None
+    except Unwritable as error:
+        command = resume_command([plan.out for plan in plans])
+        how = f"what was written before is intact, and `{command}` goes on with it"
+        raise Unwritable(f"{error}; {how}") from error
 
 
 def misfortunes(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
@@ -40,23 +70,27 @@ def misfortunes(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
             if not seed.finished:
                 status = f"{seed.status['status']}: {seed.status['message']}"
                 message = f"{run.settings['learner']}, seed {seed.seed} {status}"
+                if not seed.ended:
+                    message += f"; `{resume_command([run.folder])}` tries again"
                 yield seed.status.get("traceback", ""), message
 
 
 def exit_code(runs: Sequence[Run]) -> int:
-    """1 if a seed failed, else 3 if one diverged, else 0."""
-    statuses = {seed.status["status"] for run in runs for seed in run.seeds}
-    return 1 if "failed" in statuses else 3 if "diverged" in statuses else 0
+    """1 if a seed has not ended, 3 if the only one diverged; in a sweep that is a result, and 0."""
+    seeds = [seed for run in runs for seed in run.seeds]
+    if not all(seed.ended for seed in seeds):
+        return 1
+    return 3 if len(seeds) == 1 and not seeds[0].finished else 0
 
 
 def _kept(plans: Sequence[Plan]) -> str:
-    folders = [plan.out for plan in plans if (plan.out / "environment.json").exists()]
+    folders = [plan.out for plan in plans if (plan.out / "settings.json").exists()]
     if not folders:
         return "nothing was begun"
     seeds = [seed for folder in folders for seed in read_run(folder).seeds]
     finished = sum(seed.finished for seed in seeds)
-    where = ", ".join(map(str, folders))
-    return f"{finished} of {len(seeds)} seeds are finished, and kept with the rest in {where}"
+    command = resume_command(folders)
+    return f"{finished} of {len(seeds)} seeds are finished; `{command}` goes on with the rest"
 
 
 @contextmanager

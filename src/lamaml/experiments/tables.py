@@ -23,7 +23,7 @@ MEANINGS = {
 
 def run_table(summary: Summary) -> RenderableType:
     """One run: each metric beside the paper's value."""
-    title = f"{summary['learner']} on {summary['stream']}, {describe(summary)}"
+    title = f"{_name(summary)} on {summary['stream']}, {describe(summary)}"
     table = _table()
     for name in ("", "", "ours", "paper", "difference"):
         table.add_column(name, justify="right" if name else "left")
@@ -32,7 +32,7 @@ def run_table(summary: Summary) -> RenderableType:
         table.add_row(
             Text(metric.upper(), style="bold"),
             MEANINGS[metric],
-            Text(spread(ours["mean"], ours["sd"]), style="bold" if metric == "ra" else ""),
+            Text(cell(summary, metric), style="bold" if metric == "ra" else ""),
             spread(*paper) if paper else "–",
             difference(ours["mean"], paper if comparable(summary) else None),
         )
@@ -48,10 +48,9 @@ def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType
     best = max((s["ra"]["mean"] for s in summaries if s["ra"]["mean"] is not None), default=None)
     for summary in summaries:
         ours, speed = summary["ra"]["mean"], summary["ms_per_update"]
-        cells = [spread(summary[metric]["mean"], summary[metric]["sd"], 1) for metric in METRICS]
+        cells = [cell(summary, metric, 1) for metric in METRICS]
         cells.append("–" if speed is None else f"{speed:.2f}")
-        name = summary["learner"] + ("" if _all_finished(summary) else " *")
-        table.add_row(name, *cells, style="bold green" if ours and ours == best else "")
+        table.add_row(_name(summary), *cells, style="bold green" if ours and ours == best else "")
     legend = "% of test images answered correctly, mean ± sd over seeds. RA: after the last task; "
     legend += "BTI: its change since each was learned; LA: right after each; FWT: gained before it."
     below = (Text(legend, style="dim"), *_footnotes(summaries))
@@ -131,6 +130,12 @@ def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
     return text.replace("-", "−")
 
 
+def cell(summary: Summary, metric: str, digits: int = 2) -> str:
+    """A metric of a run: mean ± sd, or the paper's `*` where every seed diverged."""
+    text = spread(summary[metric]["mean"], summary[metric]["sd"], digits)
+    return "*" if set(summary["statuses"]) == {"diverged"} else text
+
+
 def difference(mean: float | None, paper: Sequence[float] | None) -> str:
     """Ours less the paper's, with its sign."""
     if mean is None or not paper:
@@ -143,20 +148,27 @@ def _change(summary: Summary) -> str:
     return f"{'lost' if change < 0 else 'gained'} {abs(change):.1f} points"
 
 
-def _all_finished(summary: Summary) -> bool:
-    return set(summary["statuses"]) == {"finished"}
+def _name(summary: Summary) -> str:
+    """The learner, with a mark if a footnote tells of its seeds."""
+    return summary["learner"] + ("" if set(summary["statuses"]) == {"finished"} else " *")
 
 
 def _footnotes(summaries: Sequence[Summary]) -> list[Text]:
     notes = [
-        f"* {summary['learner']}, seed {seed}: {status}"
+        f"* {summary['learner']}, seed {seed}: {status}{_where(place)}"
         for summary in summaries
-        for seed, status in zip(summary["seeds"], summary["statuses"], strict=True)
+        for seed, status, place in zip(
+            summary["seeds"], summary["statuses"], summary["diverged_at"], strict=True
+        )
         if status != "finished"
     ]
     if any(s["published"] and not comparable(s) for s in summaries):
         notes.append("The paper's value is for the full benchmark with its own settings.")
     return [Text(note, style="yellow") for note in notes]
+
+
+def _where(place: Mapping[str, Any] | None) -> str:
+    return f" at task {place['task']}, update {place['update']}" if place else ""
 
 
 def _table() -> Table:
