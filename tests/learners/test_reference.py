@@ -37,10 +37,10 @@ SETTINGS = {
 def as_ours(tensor, layer):
     """A weight of the authors' network in our layout."""
     if tensor.ndim == 4:  # (out, in, 3, 3)
-        return tensor.transpose(2, 3, 1, 0).reshape(-1, tensor.shape[0])
+        return tensor.transpose(0, 2, 3, 1).reshape(len(tensor), -1)
     if tensor.ndim == 2 and layer == "hidden_1" and tensor.shape[1] == 128:  # after the flatten
-        return tensor.reshape(-1, 8, 4, 4).transpose(2, 3, 1, 0).reshape(128, -1)
-    return tensor.T
+        return tensor.reshape(-1, 8, 4, 4).transpose(0, 2, 3, 1).reshape(-1, 128)
+    return tensor
 
 
 def read_tree(file, prefix, layers):

@@ -43,7 +43,7 @@ TINY = {
 )
 def test_sizes_are_the_papers(arguments, settings, sizes, num_weights):
     params = jax.eval_shape(cnn(*arguments, **settings).init, KEY)
-    assert {name: layer["weight"].shape for name, layer in params.items()} == sizes
+    assert {name: layer["weight"].shape[::-1] for name, layer in params.items()} == sizes
     assert {name: layer["bias"].shape for name, layer in params.items()} == {
         name: (outputs,) for name, (_, outputs) in sizes.items()
     }
@@ -56,14 +56,14 @@ def test_it_is_the_native_convolutions_then_the_full_layers(shape):
 
     def by_hand(params, x):
         for name in ("convolution_1", "convolution_2"):
-            kernel = params[name]["weight"].reshape(3, 3, x.shape[-1], 4)
+            kernel = params[name]["weight"].T.reshape(3, 3, x.shape[-1], 4)
             x = jax.lax.conv_general_dilated(
                 x, kernel, (2, 2), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "HWIO", "NHWC")
             )
             x = jax.nn.relu(x + params[name]["bias"])
         x = x.reshape(len(x), -1)
-        x = jax.nn.relu(x @ params["hidden_1"]["weight"] + params["hidden_1"]["bias"])
-        return x @ params["head"]["weight"] + params["head"]["bias"]
+        x = jax.nn.relu(x @ params["hidden_1"]["weight"].T + params["hidden_1"]["bias"])
+        return x @ params["head"]["weight"].T + params["head"]["bias"]
 
     @jax.jit
     def both():

@@ -13,14 +13,14 @@ SIDES = [(8, 8), (7, 7), (5, 6), (1, 2), (1, 1)]
 def problem(height, width, channels=2, filters=3):
     rng = np.random.default_rng(0)
     layer = {
-        "weight": jnp.asarray(rng.normal(size=(9 * channels, filters))),
+        "weight": jnp.asarray(rng.normal(size=(filters, 9 * channels))),
         "bias": jnp.asarray(rng.normal(size=filters)),
     }
     return layer, jnp.asarray(rng.normal(size=(2, height, width, channels)))
 
 
 def native(layer, images):
-    kernel = layer["weight"].reshape(3, 3, images.shape[-1], -1)
+    kernel = layer["weight"].T.reshape(3, 3, images.shape[-1], -1)
     layout = ("NHWC", "HWIO", "NHWC")
     out = jax.lax.conv_general_dilated(
         images, kernel, (2, 2), ((1, 1), (1, 1)), dimension_numbers=layout

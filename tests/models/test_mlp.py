@@ -19,9 +19,9 @@ def test_the_mnist_network_has_89610_weights():
     params = mlp(784, 10).init(KEY)
     assert count(params) == 89_610
     assert {name: layer["weight"].shape for name, layer in params.items()} == {
-        "hidden_1": (784, 100),
+        "hidden_1": (100, 784),
         "hidden_2": (100, 100),
-        "head": (100, 10),
+        "head": (10, 100),
     }
 
 
@@ -31,8 +31,8 @@ def test_it_flattens_rows_and_is_affine_rectified_affine():
     rows = np.random.default_rng(0).normal(size=(4, 2, 3)).astype(np.float32)
     hidden, head = params["hidden_1"], params["head"]
     flat = rows.reshape(4, 6)
-    by_hand = np.maximum(flat @ np.asarray(hidden["weight"]) + np.asarray(hidden["bias"]), 0)
-    by_hand = by_hand @ np.asarray(head["weight"]) + np.asarray(head["bias"])
+    by_hand = np.maximum(flat @ np.asarray(hidden["weight"]).T + np.asarray(hidden["bias"]), 0)
+    by_hand = by_hand @ np.asarray(head["weight"]).T + np.asarray(head["bias"])
     np.testing.assert_allclose(model.apply(params, jnp.asarray(rows)), by_hand, rtol=1e-5)
 
 

@@ -4,13 +4,18 @@ The yardstick is the machine's own matrix-product rate, measured in the same pro
 both, their ratio stays. The work of an update is counted, not measured: one forward and backward
 pass is 6 operations a weight use (multiply-add) and row, and a Hessian-vector product, which second
 order needs for every inner row, is 12 more. What an update does besides is overhead.
+
+Two comparisons stand beside the shares: ten examples of MER, as in its paper, against one glance of
+La-MAML at ten; and GEM after more and more tasks, which should cost what it has seen.
 """
 
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,11 +25,11 @@ from lamaml.experiments.engines import worker_environment
 from lamaml.experiments.recipes import MODELS
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy
-from lamaml.types import Batch, Learner, Loss
+from lamaml.types import Batch, Learner, Loss, Model
 
 MATRIX_SIDE = 1024
-ROUNDS = 12
-SECONDS_A_ROUND = 0.15
+ROUNDS = 10
+SECONDS_A_ROUND = 0.1
 BATCH, REPLAY, MEMORY = 10, 10, 200
 INNER_STEPS = {"mlp": 10, "cnn": 5}
 ROW_SHAPE = {"mlp": (784,), "cnn": (32, 32, 3)}
@@ -35,6 +40,8 @@ MULTIPLY_ADDS = {
     "mlp": 784 * 100 + 100 * 100 + 100 * 10,
     "cnn": 256 * 27 * 160 + 64 * 1440 * 160 + 16 * 1440 * 160 + 2560 * 320 + 320 * 320 + 320 * 100,
 }
+GEM_TASKS = 20
+GEM_TASKS_SEEN = (1, 10, 20)
 _META = ("c_maml", "sync_la_maml", "la_maml")
 _RATES: dict[str, dict[str, float]] = {
     "online": {"learning_rate": 0.01},
@@ -44,6 +51,9 @@ _RATES: dict[str, dict[str, float]] = {
     "la_er": {"initial_rate": 0.01, "hyper_rate": 0.01},
     "la_maml": {"initial_rate": 0.01, "hyper_rate": 0.01},
 }
+Call = Callable[[], Any]
+"""Does what is measured; returns arrays to wait for."""
+
 _START = (
     "import sys; threads = int(sys.argv[1]); sys.path[:] = sys.argv[2:]; "
     "from lamaml.experiments.benchmark import measure_here; measure_here(threads)"
@@ -57,53 +67,62 @@ def main_measurements(
 
     Returns:
       {"gemm_gflops": {"1": .., "2": ..},
-       "updates": [{learner, model, order, threads, ms, gflop, share}, ...]}, best of several.
+       "updates": [{learner, model, order, threads, ms, gflop, share}, ...],
+       "mer": [{threads, ms, la_maml_ms, ratio}, ...],
+       "gem": [{threads, tasks_seen, ms}, ...]}, best of several.
     """
-    found: dict[str, Any] = {"gemm_gflops": {}, "updates": []}
-    for count in threads:
-        process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", "-c", _START, str(count), *sys.path],
-            env=worker_environment(count),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for line in process.stdout or ():
-            message = json.loads(line)
-            if "working_on" in message:
-                on_progress(message["working_on"])
-            else:
-                found["gemm_gflops"][str(count)] = message["gemm_gflops"]
-                found["updates"] += message["updates"]
-        if process.wait():
-            raise RuntimeError(f"measuring with {count} threads failed")
+    found: dict[str, Any] = {"gemm_gflops": {}, "updates": [], "mer": [], "gem": []}
+    with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
+        for count in threads:
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-P", "-c", _START, str(count), *sys.path],
+                env=worker_environment(count, compiled),
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for line in process.stdout or ():
+                message = json.loads(line)
+                if "working_on" in message:
+                    on_progress(message["working_on"])
+                else:
+                    found["gemm_gflops"][str(count)] = message.pop("gemm_gflops")
+                    for part, rows in message.items():
+                        found[part] += [{"threads": count, **row} for row in rows]
+            if process.wait():
+                raise RuntimeError(f"measuring with {count} threads failed")
     return found
 
 
 def measure_here(threads: int) -> None:
     """Measure everything in this process, and write what was found as JSON lines."""
-    calls = {"gemm": matrix_product()}
-    for model, learner, order in cases():
-        _say({"working_on": f"compiling {learner}, {model}, {order} order, {threads} threads"})
-        calls[f"{learner} {model} {order}"] = update_call(model, learner, order)
-    _say({"working_on": f"measuring with {threads} threads"})
-    best = best_seconds(calls)
-    gemm = 2 * MATRIX_SIDE**3 / best["gemm"] / 1e9
+    makers: dict[str, Callable[[], Call]] = {"matrix product": matrix_product}
+    for case in cases():
+        makers[" ".join(case)] = partial(update_call, *case)
+    makers["mer"] = ten_examples_of_mer
+    for seen in GEM_TASKS_SEEN:
+        makers[f"gem {seen}"] = partial(gem_call, seen)
+    calls = {}
+    for number, (name, maker) in enumerate(makers.items(), 1):
+        _say({"working_on": f"{threads} threads: compiling {number} of {len(makers)}, {name}"})
+        calls[name] = maker()
+    _say({"working_on": f"{threads} threads: measuring all in {ROUNDS} rounds"})
+    _say(findings(best_seconds(calls)))
+
+
+def findings(best: dict[str, float]) -> dict[str, Any]:
+    """Rates, shares and comparisons from the best seconds of every call."""
+    gemm = 2 * MATRIX_SIDE**3 / best["matrix product"] / 1e9
     updates = []
     for model, learner, order in cases():
-        seconds = best[f"{learner} {model} {order}"]
-        gflop = work(model, learner, order) / 1e9
+        seconds, gflop = best[f"{model} {learner} {order}"], work(model, learner, order) / 1e9
+        row = {"learner": learner, "model": model, "order": order}
         updates.append(
-            {
-                "learner": learner,
-                "model": model,
-                "order": order,
-                "threads": threads,
-                "ms": 1e3 * seconds,
-                "gflop": gflop,
-                "share": gflop / seconds / gemm,
-            }
+            {**row, "ms": 1e3 * seconds, "gflop": gflop, "share": gflop / seconds / gemm}
         )
-    _say({"gemm_gflops": gemm, "updates": updates})
+    glance = best["mlp la_maml first"]
+    mer = {"ms": 1e3 * best["mer"], "la_maml_ms": 1e3 * glance, "ratio": best["mer"] / glance}
+    gem = [{"tasks_seen": seen, "ms": 1e3 * best[f"gem {seen}"]} for seen in GEM_TASKS_SEEN]
+    return {"gemm_gflops": gemm, "updates": updates, "mer": [mer], "gem": gem}
 
 
 def cases() -> Iterator[tuple[str, str, str]]:
@@ -123,19 +142,57 @@ def work(model: str, learner: str, order: str) -> float:
     return MULTIPLY_ADDS[model] * (6.0 * rows + hessian_products)
 
 
-def update_call(model: str, learner: str, order: str) -> Callable[[], Any]:
+def update_call(model: str, learner: str, order: str) -> Call:
     """A function that makes one compiled update, in place, on random rows."""
-    network = MODELS[model](784 if model == "mlp" else ROW_SHAPE[model], NUM_OUTPUTS[model])
-    heads = None if model == "mlp" else 5
-    algorithm = build(learner, model, order, cross_entropy(network.apply, heads))
-    key = jax.random.key(0)
-    x = jax.random.uniform(key, (BATCH, *ROW_SHAPE[model]))
-    batch = Batch(x, jnp.arange(BATCH) % 5, jnp.zeros(BATCH, int), jnp.ones(BATCH), True, True)
-    update = jax.jit(algorithm.update, donate_argnums=0)
-    held = [algorithm.init(network.init(key), batch)]
+    network, loss = problem(model)
+    return repeated(build(learner, model, order, loss), network, rows_of(model, BATCH))
+
+
+def ten_examples_of_mer() -> Call:
+    """A function that shows MER's Algorithm 1 ten examples: five batches of eleven steps each."""
+    network, loss = problem("mlp")
+    sizes = {"num_batches": 5, "memory_size": MEMORY, "replay_size": REPLAY}
+    algorithm = LEARNERS["mer"](loss, inner_rate=0.01, within_rate=0.1, across_rate=1.0, **sizes)
+    update = repeated(algorithm, network, rows_of("mlp", 1))
 
     def call() -> Any:
-        held[0], info = update(held[0], batch, key)
+        for _ in range(9):
+            update()
+        return update()
+
+    return call
+
+
+def gem_call(tasks_seen: int) -> Call:
+    """A function that makes one update of GEM in the last of the tasks it has seen."""
+    network, loss = problem("mlp")
+    algorithm = LEARNERS["gem"](loss, learning_rate=0.01, memory_size=MEMORY, num_tasks=GEM_TASKS)
+    batches = [rows_of("mlp", BATCH, task) for task in range(tasks_seen)]
+    return repeated(algorithm, network, *batches)
+
+
+def problem(model: str) -> tuple[Model, Loss]:
+    """A benchmark's network and loss."""
+    network = MODELS[model](784 if model == "mlp" else ROW_SHAPE[model], NUM_OUTPUTS[model])
+    return network, cross_entropy(network.apply, None if model == "mlp" else 5)
+
+
+def rows_of(model: str, count: int, task: int = 0) -> Batch:
+    """Random rows of a task."""
+    x = jax.random.uniform(jax.random.key(task), (count, *ROW_SHAPE[model]))
+    return Batch(x, jnp.arange(count) % 5, jnp.full(count, task), jnp.ones(count), True, True)
+
+
+def repeated(learner: Learner, network: Model, *batches: Batch) -> Call:
+    """A function that learns the last batch once more, after all have been learned."""
+    key = jax.random.key(0)
+    update = jax.jit(learner.update, donate_argnums=0)
+    held = [learner.init(network.init(key), batches[-1])]
+    for batch in batches:
+        held[0], _ = update(held[0], batch, key)
+
+    def call() -> Any:
+        held[0], info = update(held[0], batches[-1], key)
         return info
 
     jax.block_until_ready(call())
@@ -154,7 +211,7 @@ def build(learner: str, model: str, order: str, loss: Loss) -> Learner:
     return LEARNERS[learner](loss, **settings)
 
 
-def matrix_product() -> Callable[[], Any]:
+def matrix_product() -> Call:
     """A function that multiplies two square matrices."""
     matrix = jax.random.normal(jax.random.key(0), (MATRIX_SIDE, MATRIX_SIDE))
     multiply = jax.jit(jnp.matmul)
@@ -162,12 +219,11 @@ def matrix_product() -> Callable[[], Any]:
     return lambda: multiply(matrix, matrix)
 
 
-def best_seconds(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
+def best_seconds(calls: dict[str, Call]) -> dict[str, float]:
     """The best mean time of each call, in rounds that take turns: noise meets all alike."""
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(ROUNDS):
         for name, call in calls.items():
-            jax.block_until_ready(call())
             count, clock = 0, time.perf_counter()
             while time.perf_counter() - clock < SECONDS_A_ROUND:
                 jax.block_until_ready(call())

@@ -68,4 +68,5 @@ def _benchmark(name: str, text: str, known: dict[str, str]) -> Benchmark:
 
 def _cell(protocol: str, learner: str, cell: dict[str, Any]) -> Cell:
     default = cell.get("default", "authors")
-    return Cell(protocol, learner, ["authors", "paper"], default, cell.get("published", {}))
+    presets = ["authors", "paper", *(["tuned"] if "tuned" in cell else [])]
+    return Cell(protocol, learner, presets, default, cell.get("published", {}))

@@ -1,9 +1,11 @@
 """The paper's tables of hyper-parameters as data, and what a run is made of.
 
 A recipe file is named after its benchmark and holds, by protocol ("single" pass or "multiple"
-passes) and learner, the settings of both presets and the published result. Settings are one flat
-set of names; the signatures of learner, network and stream, and the fields of `Schedule`, are their
-only declaration. TOML has no null: `false` stands for None.
+passes) and learner, the settings of its presets and the published result. `authors` is the
+published script and its code's behaviour, `paper` the appendix; where neither gives what the
+paper's table says, `tuned` is what does, found on validation rows. Settings are one flat set of
+names; the signatures of learner, network and stream, and the fields of `Schedule`, are their only
+declaration. TOML has no null: `false` stands for None.
 """
 
 import inspect
@@ -23,7 +25,7 @@ from lamaml.streams import STREAMS
 from lamaml.streams import build as build_stream
 from lamaml.types import Learner, Model, Stream
 
-PRESETS = ("authors", "paper")
+PRESETS = ("authors", "paper", "tuned")
 PROTOCOLS = ("single", "multiple")
 MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn}
 _GIVEN = {"seed", "num_tasks", "num_samples"}  # chosen for a run, not by a recipe
@@ -39,7 +41,7 @@ class Recipe:
       benchmark: the recipe file's name.
       learner: the algorithm.
       protocol: "single" or "multiple".
-      preset: "authors" or "paper".
+      preset: one of `PRESETS`.
       stream: the stream's builder.
       model: the network's builder.
       settings: hyper-parameters by name.
@@ -78,6 +80,12 @@ def cells(benchmark: str) -> list[tuple[str, str]]:
     return [(protocol, learner) for protocol in PROTOCOLS for learner in file.get(protocol, {})]
 
 
+def presets(benchmark: str, protocol: str, learner: str) -> list[str]:
+    """The presets of one cell; all have the first two."""
+    cell = _read(benchmark)[protocol][learner]
+    return [name for name in PRESETS if name != "tuned" or name in cell]
+
+
 def recipe(
     benchmark: str,
     learner: str,
@@ -92,7 +100,7 @@ def recipe(
       benchmark: a recipe file's name.
       learner: one of `LEARNERS`.
       protocol: "single" or "multiple"; None for the benchmark's first.
-      preset: "authors" or "paper"; None for the one that reproduces the paper's table.
+      preset: one of `presets`; None for the one that reproduces the paper's table.
       overrides: settings that replace the recipe's.
 
     Example:
@@ -112,8 +120,9 @@ def recipe(
         raise unknown_name(f"recipe for {benchmark}, protocol {protocol},", learner, file[protocol])
     cell = file[protocol][learner]
     preset = preset or cell.get("default", "authors")
-    if preset not in PRESETS:
-        raise unknown_name("preset", preset, PRESETS)
+    there_are = presets(benchmark, protocol, learner)
+    if preset not in there_are:
+        raise unknown_name(f"preset of {learner} on {benchmark}", preset, there_are)
     owners = setting_owners(file["stream"], file["model"], learner)
     shared = {name: value for name, value in file.get("shared", {}).items() if name in owners}
     settings = shared | cell.get("both", {}) | cell.get(preset, {})

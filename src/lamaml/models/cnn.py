@@ -33,7 +33,7 @@ def cnn(
       >>> model = cnn((32, 32, 3), 100)
       >>> params = model.init(jax.random.key(0))
       >>> params["hidden_1"]["weight"].shape
-      (2560, 320)
+      (320, 2560)
       >>> model.apply(params, jnp.zeros((2, 32, 32, 3))).shape
       (2, 100)
     """

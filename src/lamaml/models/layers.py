@@ -1,7 +1,9 @@
 """What the networks are made of: affine layers and strided convolution.
 
 On a CPU a convolution is nine strided slices and one matrix product: a gradient on 20 images takes
-half the time of the native operation, and inside a compiled loop a twentieth.
+half the time of the native operation, and inside a compiled loop a twentieth. Weights are (outputs,
+inputs): that is how their gradients come out of a matrix product, and turning them costs a tenth of
+an update.
 """
 
 from collections.abc import Callable
@@ -17,13 +19,13 @@ KERNEL, STRIDE = 3, 2
 
 def kaiming_normal(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
     """Normal weights of variance 2 / fan_in, for networks of rectifiers."""
-    return jax.random.normal(key, (fan_in, fan_out)) * jnp.sqrt(2.0 / fan_in)
+    return jax.random.normal(key, (fan_out, fan_in)) * jnp.sqrt(2.0 / fan_in)
 
 
 def xavier_uniform(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
     """Uniform weights of variance 2 / (fan_in + fan_out), as in the MER and GEM baselines."""
     bound = jnp.sqrt(6.0 / (fan_in + fan_out))
-    return jax.random.uniform(key, (fan_in, fan_out), minval=-bound, maxval=bound)
+    return jax.random.uniform(key, (fan_out, fan_in), minval=-bound, maxval=bound)
 
 
 INITIALIZERS: dict[str, Callable[[jax.Array, int, int], jax.Array]] = {
@@ -33,7 +35,7 @@ INITIALIZERS: dict[str, Callable[[jax.Array, int, int], jax.Array]] = {
 
 
 def init_layers(sizes: dict[str, tuple[int, int]], initializer: str, key: jax.Array) -> Params:
-    """Weights (fan_in, fan_out) from the named initializer and zero biases, by layer name."""
+    """Weights (fan_out, fan_in) from the named initializer and zero biases, by layer name."""
     if initializer not in INITIALIZERS:
         raise unknown_name("initializer", initializer, INITIALIZERS)
     keys = jax.random.split(key, len(sizes))
@@ -44,19 +46,20 @@ def init_layers(sizes: dict[str, tuple[int, int]], initializer: str, key: jax.Ar
 
 
 def affine(layer: Params, x: jax.Array) -> jax.Array:
-    """x·W + b over the last axis."""
-    return x @ layer["weight"] + layer["bias"]
+    """W·x + b over the last axis."""
+    last_axes = (((x.ndim - 1,), (1,)), ((), ()))
+    return jax.lax.dot_general(x, layer["weight"], last_axes) + layer["bias"]
 
 
 def convolve(layer: Params, images: jax.Array) -> jax.Array:
-    """3×3 convolution of stride 2 and padding 1 on (n, h, w, c) images; weight (9·c, filters)."""
+    """3×3 convolution of stride 2 and padding 1 on (n, h, w, c) images; weight (filters, 9·c)."""
     channels = images.shape[-1]
     if jax.default_backend() == "cpu":
         patches = neighbourhoods(images)
         # One flat matrix product: over four axes the gradients transpose whole arrays.
-        flat = affine(layer, patches.reshape(-1, KERNEL * KERNEL * channels))
+        flat = patches.reshape(-1, KERNEL * KERNEL * channels) @ layer["weight"].T + layer["bias"]
         return flat.reshape(*patches.shape[:3], -1)
-    kernel = layer["weight"].reshape(KERNEL, KERNEL, channels, -1)
+    kernel = layer["weight"].T.reshape(KERNEL, KERNEL, channels, -1)
     padding = ((1, 1), (1, 1))
     layout = ("NHWC", "HWIO", "NHWC")
     strides = (STRIDE, STRIDE)

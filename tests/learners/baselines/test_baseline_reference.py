@@ -23,7 +23,7 @@ TOLERANCE = 2e-6
 def read_params(file, prefix):
     return {
         layer: {
-            "weight": jnp.asarray(file[f"{prefix}_{2 * i}"].T),
+            "weight": jnp.asarray(file[f"{prefix}_{2 * i}"]),
             "bias": jnp.asarray(file[f"{prefix}_{2 * i + 1}"]),
         }
         for i, layer in enumerate(("hidden_1", "hidden_2", "head"))
