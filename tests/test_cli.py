@@ -324,7 +324,12 @@ def test_version_and_no_arguments(lamaml: Lamaml) -> None:
 
 
 def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = {"gemm_gflops": {"1": 50.0}, "updates": []}
+    measured = {
+        "gemm_gflops": {"1": 50.0},
+        "updates": [],
+        "mer": [{"threads": 1, "ms": 30.0, "la_maml_ms": 3.0, "ratio": 10.0}],
+        "gem": [{"threads": 1, "tasks_seen": 10, "ms": 5.0}],
+    }
     path = "lamaml.experiments.benchmark.main_measurements"
     monkeypatch.setattr(path, lambda on_progress: measured)
     assert json.loads(lamaml("bench", "--json")[1]) == measured

@@ -89,7 +89,7 @@ def run(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="authors or paper. Default: the one that reproduces the paper's table."),
+        typer.Option(help="authors, paper or tuned. Default: what reproduces the paper's table."),
     ] = None,
     settings: Annotated[
         list[str] | None,

@@ -69,7 +69,17 @@ def bench_table(measured: Mapping[str, Any]) -> RenderableType:
         words = (row["learner"], row["model"], str(row["order"]), str(row["threads"]))
         achieved = f"{1000 * row['gflop'] / row['ms']:.1f}"
         table.add_row(*words, f"{row['ms']:.2f}", achieved, f"{100 * row['share']:.0f} %")
-    return Group(Text(f"Matrix product: {speed} threads", style="bold"), table)
+    lines = [
+        f"MER, ten examples, {row['threads']} threads: {row['ms']:.1f} ms, "
+        f"{row['ratio']:.1f} times a first-order glance of La-MAML"
+        for row in measured["mer"]
+    ]
+    lines += [
+        f"GEM with {row['tasks_seen']} tasks seen, {row['threads']} threads: {row['ms']:.2f} ms"
+        for row in measured["gem"]
+    ]
+    title = Text(f"Matrix product: {speed} threads", style="bold")
+    return Group(title, table, Text("\n".join(lines)))
 
 
 def describe(summary: Summary) -> str:
