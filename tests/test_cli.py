@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -258,6 +259,25 @@ def test_ctrl_c_ends_everything_and_says_how_to_go_on() -> None:
     }
     assert workers or not Path("/proc").exists()
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_a_run_whose_command_was_killed_is_taken_over(lamaml: Lamaml) -> None:
+    assert lamaml("run", "digits_rotations", "online", *SMALL, "--out", "run")[0] == 0
+    before = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    done = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True
+    )
+    owner = {"pid": int(done.stdout), "host": socket.gethostname(), "started": time.time() - 90}
+    Path("run/lock").write_text(json.dumps(owner))
+    Path("run/summary.json.1.part").touch()
+    Path("run/summary.json").unlink()
+    code, out, error = lamaml("resume", "run", "--json")
+    assert code == 0
+    assert error.startswith(f"run is taken over from process {owner['pid']} on {owner['host']}, ")
+    assert error.endswith(" minutes ago, and is gone\n")
+    assert json.loads(out)["statuses"] == ["finished"]
+    after = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+    assert after == before
 
 
 def test_a_second_command_on_a_run_is_refused(lamaml: Lamaml) -> None:

@@ -13,7 +13,8 @@ from lamaml.experiments.runs import Plan, execute
 
 def _plan(out: Path, learner: str = "la_maml", sets: Sequence[str] = (), **changes: Any) -> Plan:
     settings = {"seeds": range(2), "num_tasks": 2, "num_samples": 30, **changes}
-    return Plan(recipe_with("digits_rotations", learner, sets), out=out, **settings)
+    benchmark = settings.pop("benchmark", "digits_rotations")
+    return Plan(recipe_with(benchmark, learner, sets), out=out, **settings)
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.engines import default_processes, run_jobs, worker_environment
+from lamaml.experiments.engines import (
+    Event,
+    Job,
+    default_processes,
+    run_jobs,
+    worker_environment,
+)
 from lamaml.experiments.environment import num_cores
+from lamaml.experiments.locks import locked
 from lamaml.experiments.results import Run
 from lamaml.experiments.runs import Plan, execute
 
@@ -56,17 +63,83 @@ def test_a_killed_process_costs_one_seed(
     assert json.loads((tmp_path / "run/seed-1/status.json").read_text()) == statuses[1]
 
 
-def test_leaving_early_ends_the_processes(
+LONG = {"num_tasks": None, "num_samples": None, "seeds": [0]}
+
+
+def begun(plan: Plan, *others: Job) -> tuple[Generator[Event], int]:
+    """A run that learns, and the process that does."""
+    events = run_jobs([*plan.jobs, *others], processes=1)
+    pid = next(event.data["pid"] for event in events if event.kind == "ready")
+    next(event for event in events if event.kind == "progress")
+    return events, pid
+
+
+def assert_stopped_with_a_checkpoint(folder: Path) -> None:
+    """It ended by itself, in the middle of a task, and everything up to there is written."""
+    status = json.loads((folder / "seed-0/status.json").read_text())
+    assert status == {"status": "interrupted", "message": "stopped by a signal"}
+    last = max(path.name for path in (folder / "seed-0").glob("checkpoint-*"))
+    update = int(last.removesuffix(".safetensors").rpartition("-")[2])
+    assert update > 0
+    lines = (folder / "seed-0/diagnostics.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["update"] == update
+
+
+def test_leaving_early_ends_the_processes_with_a_checkpoint(
     small_plan: SmallPlan, compiled: Path, tmp_path: Path
 ) -> None:
-    plan = small_plan(tmp_path / "run", "online", num_tasks=None, num_samples=None)
-    events = run_jobs(plan.jobs, processes=1)
-    pid = next(event.data["pid"] for event in events if event.kind == "ready")
+    events, pid = begun(small_plan(tmp_path / "run", "online", ["epochs=100"], **LONG))
     events.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    status = json.loads((tmp_path / "run/seed-0/status.json").read_text())
-    assert status["status"] == "interrupted"
+    assert_stopped_with_a_checkpoint(tmp_path / "run")
+
+
+def test_sigterm_to_a_process_ends_it_with_a_checkpoint(
+    small_plan: SmallPlan, compiled: Path, tmp_path: Path
+) -> None:
+    long = small_plan(tmp_path / "run", "online", ["epochs=100"], **LONG)
+    short = small_plan(tmp_path / "short", "online", seeds=[0])
+    events, pid = begun(long, *short.jobs)
+    os.kill(pid, signal.SIGTERM)
+    endings = [event.data["status"] for event in events if event.kind == "ended"]
+    assert endings == ["interrupted", "finished"]  # the second in another process
+    assert_stopped_with_a_checkpoint(tmp_path / "run")
+
+
+# Starts a run, and is gone without a word once it learns.
+GONE = """
+import os, sys
+from pathlib import Path
+from lamaml.experiments.options import recipe_with
+from lamaml.experiments.runs import Plan, execute
+def leave(event):
+    if event.kind == "progress":
+        os._exit(0)
+recipe = recipe_with("digits_rotations", "online", ["epochs=100"])
+execute([Plan(recipe, [0], Path(sys.argv[1]))], leave)
+"""
+
+
+def test_a_process_whose_command_is_gone_ends_with_a_checkpoint(
+    compiled: Path, tmp_path: Path
+) -> None:
+    subprocess.run([sys.executable, "-c", GONE, str(tmp_path / "run")], check=True)
+    with locked(tmp_path / "run") as lock:  # waits until the last process has let it go
+        assert lock.taken_over
+        assert_stopped_with_a_checkpoint(tmp_path / "run")
+
+
+def test_an_idle_process_ends_at_once(
+    small_plan: SmallPlan, compiled: Path, tmp_path: Path
+) -> None:
+    plan = small_plan(tmp_path / "run", "online", seeds=[0])
+    for event in run_jobs(plan.jobs, processes=1):
+        if event.kind == "ready":
+            pid = event.data["pid"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert json.loads((tmp_path / "run/seed-0/status.json").read_text())["status"] == "finished"
 
 
 def test_refused_jobs_leave_no_folder(small_plan: SmallPlan, tmp_path: Path) -> None:

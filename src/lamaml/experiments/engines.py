@@ -129,7 +129,8 @@ def run_jobs(
                 worker.job, unfinished = None, unfinished - 1
                 _settle(job, message, died)
                 if waiting:
-                    (hire() if died else worker).give(waiting.popleft())
+                    left = died or message["status"] == "interrupted"
+                    (hire() if left else worker).give(waiting.popleft())
             yield Event(job, kind, message)
 
 
@@ -197,7 +198,8 @@ class _Worker:
     def _listen(self, news: "_News") -> None:
         with self._output as lines:
             for line in lines:
-                news.put((self, json.loads(line)))
+                if line.endswith("\n"):  # else it was killed in the middle of it
+                    news.put((self, json.loads(line)))
         code = self.process.wait()
         reason = f"signal {-code}" if code < 0 else f"exit code {code}"
         message = f"its process ended with {reason}"

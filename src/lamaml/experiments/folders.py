@@ -116,6 +116,12 @@ def keep_lines(path: Path, count: int) -> None:
         file.truncate(file.tell())
 
 
+def clear_leftovers(folder: Path) -> None:
+    """Remove half-written files of killed processes, when nobody else is there."""
+    for leftover in folder.glob("*.part"):
+        leftover.unlink()
+
+
 def fingerprint(value: Any) -> str:
     """The SHA-256 of a value's JSON."""
     return hashlib.sha256(json.dumps(plain(value), sort_keys=True).encode()).hexdigest()

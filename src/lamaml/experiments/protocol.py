@@ -112,7 +112,7 @@ def train(
       seed: decides every random draw of the run.
       every: updates from one checkpoint to the next.
       start: where to go on from; None for the beginning.
-      stop: asked after every update; once it says so, a last checkpoint follows.
+      stop: asked after every update and task; once it says so, a last checkpoint follows.
       split: the rows accuracy is measured on, "test" or "validation".
 
     Raises:
@@ -126,12 +126,16 @@ def train(
         while at.update < rows.num_updates:
             end = min(at.update + every, rows.num_updates)
             at = run.advance(at, rows, range(at.update, end), stop)
-            if at.update < rows.num_updates or stop():
+            stopping = stop()  # asked before the yield: whoever is given the last one can know it
+            if at.update < rows.num_updates or stopping:
                 yield at
-            if stop():
+            if stopping:
                 return
         at = run.finish(at)
+        stopping = stop()
         yield at
+        if stopping:
+            return
 
 
 def untrained(stream: Stream, model: Model, learner: Learner, seed: int) -> State:

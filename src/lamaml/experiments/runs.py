@@ -13,7 +13,7 @@ from typing import Any
 from lamaml.errors import InvalidArgument, Mismatch
 from lamaml.experiments.engines import Event, Job, default_processes, run_jobs
 from lamaml.experiments.environment import environment
-from lamaml.experiments.folders import new_folder, write_json
+from lamaml.experiments.folders import clear_leftovers, new_folder, write_json
 from lamaml.experiments.locks import NAME as LOCK
 from lamaml.experiments.locks import locked
 from lamaml.experiments.recipes import Recipe
@@ -142,6 +142,8 @@ def resume(
         raise InvalidArgument("these runs have different numbers of threads: resume one by one")
     with contextlib.ExitStack() as stack:
         locks = _lock(plans, stack, on_event)
+        for plan in plans:
+            clear_leftovers(plan.out)
         jobs = [job for plan in plans for job in plan.left()]
         return _work(plans, jobs, on_event, processes, locks)
 

@@ -2,24 +2,32 @@
 
 What it finds goes into its folder: `facts.json` (what the seed decided in the stream),
 `accuracy.json` (rewritten at every task end), `diagnostics.jsonl` (a line an update), `status.json`
-and checkpoints. On every path the folder's files are written before the checkpoint that counts on
-them, and cut back to it before the seed goes on: so they end as if it had never been cut short.
+and checkpoints. The other files are written before the checkpoint that counts on them, and cut back
+to it before the seed goes on: so they end as if it had never been cut short.
 """
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lamaml.evaluation import metrics
 from lamaml.experiments.checkpoints import Note, Origin, latest_good, written_beside
 from lamaml.experiments.environment import PACKAGES, revision, versions
-from lamaml.experiments.folders import append_json, fingerprint, keep_lines, write_json, writing
+from lamaml.experiments.folders import (
+    append_json,
+    clear_leftovers,
+    fingerprint,
+    keep_lines,
+    write_json,
+    writing,
+)
 from lamaml.experiments.protocol import Checkpoint, train, untrained, updates_per_task
 from lamaml.experiments.recipes import Experiment
 from lamaml.types import Stream
 
+LOG = "diagnostics.jsonl"
 EVERY = {"mlp": 100, "cnn": 10}  # updates to news of them: a second or two
 
 Report = Callable[..., None]
@@ -33,31 +41,20 @@ def learn(
     report: Report,
     stop: Callable[[], bool],
 ) -> dict[str, Any]:
-    """Show the stream to the learner, from its last checkpoint on, writing down what happens."""
-    stream, updates = experiment.stream, updates_per_task(experiment.stream, experiment.schedule)
+    """Show the stream to the learner, from its last checkpoint on; how that ended."""
+    stream, schedule = experiment.stream, experiment.schedule
     every, apart = EVERY[job["recipe"]["model"]], job["checkpoint_every"]
-    origin, log = origin_of(job, stream), folder / "diagnostics.jsonl"
-    write_json(folder / "status.json", {"status": "running", "message": ""})
+    updates, origin = updates_per_task(stream, schedule), origin_of(job, stream)
+    last = go_on(experiment, job["seed"], folder, origin, lambda text: report("note", message=text))
     write_json(folder / "facts.json", stream.facts)
-    with writing(folder):
-        last = go_on(
-            experiment, job["seed"], folder, origin, lambda text: report("note", message=text)
-        )
-    done = _num_made(last, updates) if last else 0
+    write_json(folder / "status.json", {"status": "running", "message": ""})
     size = {"num_tasks": len(updates), "num_updates": sum(updates)}
-    report("ready", **size, updates=done, pid=os.getpid())
-    parts = (stream, experiment.model, experiment.learner, experiment.schedule, job["seed"])
-    with written_beside(folder, origin, log) as write:
-        since = 0
-        for at in train(*parts, every=min(every, apart or every), start=last, stop=stop):
-            append_json(log, diagnostics(at, updates))
-            last, task_ended, since = at, at.update == 0, since + at.num_new
-            if task_ended:
-                write_accuracy(folder, at)
-            if task_ended or stop() or 0 < apart <= since:
-                write(at)
-                since = 0
-            report("progress", task=at.task, updates=_num_made(at, updates), retained=at.retained)
+    report("ready", **size, updates=_num_made(last, updates), pid=os.getpid())
+    parts = (stream, experiment.model, experiment.learner, schedule, job["seed"])
+    run = train(*parts, every=min(every, apart or every), start=last, stop=stop)
+    for last in written_down(run, updates, folder, origin, apart, stop):
+        done = _num_made(last, updates)
+        report("progress", task=last.task, updates=done, retained=last.retained)
     if last is None or last.task < len(updates):
         return {"status": "interrupted", "message": "stopped by a signal"}
     return {
@@ -69,6 +66,37 @@ def learn(
     }
 
 
+def written_down(
+    run: Iterable[Checkpoint],
+    updates: Sequence[int],
+    folder: Path,
+    origin: Origin,
+    apart: int,
+    stop: Callable[[], bool],
+) -> Iterator[Checkpoint]:
+    """What a run yields, once it is in the folder.
+
+    Args:
+      run: is being made.
+      updates: of each task.
+      folder: of the seed.
+      origin: of the run.
+      apart: updates from one checkpoint on the disk to the next; 0 for task ends alone.
+      stop: says whether the next checkpoint is the last.
+    """
+    log, since = folder / LOG, 0
+    with written_beside(folder, origin, log) as write:
+        for at in run:
+            append_json(log, diagnostics(at, updates))
+            task_ended, since = at.update == 0, since + at.num_new
+            if task_ended:
+                write_accuracy(folder, at)
+            if task_ended or stop() or 0 < apart <= since:
+                write(at)
+                since = 0
+            yield at
+
+
 def go_on(
     experiment: Experiment,
     seed: int,
@@ -77,24 +105,23 @@ def go_on(
     note: Note,
 ) -> Checkpoint | None:
     """The last good checkpoint, with the folder's files as they were then; None to begin anew."""
-    stream, log = experiment.stream, folder / "diagnostics.jsonl"
-    updates = updates_per_task(stream, experiment.schedule)
-    for leftover in folder.glob("*.part"):  # of a killed process: nobody else is here
-        leftover.unlink()
-    at = latest_good(
-        folder,
-        lambda: untrained(stream, experiment.model, experiment.learner, seed),
-        len(updates),
-        origin,
-        check=lambda at: keep_lines(log, _num_made(at, updates)),
-        note=note,
-    )
-    if at is None:
-        log.unlink(missing_ok=True)
-    if at is None or at.task == 0:
-        (folder / "accuracy.json").unlink(missing_ok=True)
-    else:
-        write_accuracy(folder, at)
+    updates, log = updates_per_task(experiment.stream, experiment.schedule), folder / LOG
+    with writing(folder):
+        clear_leftovers(folder)
+        at = latest_good(
+            folder,
+            lambda: untrained(experiment.stream, experiment.model, experiment.learner, seed),
+            len(updates),
+            origin,
+            check=lambda at: keep_lines(log, _num_made(at, updates)),
+            note=note,
+        )
+        if at is None:
+            log.unlink(missing_ok=True)
+        if at is None or at.task == 0:
+            (folder / "accuracy.json").unlink(missing_ok=True)
+        else:
+            write_accuracy(folder, at)
     return at
 
 
@@ -107,15 +134,16 @@ def origin_of(job: Mapping[str, Any], stream: Stream) -> Origin:
     return Origin(
         {name: recipe[name] for name in words} | given | recipe["settings"],
         {package: installed[package] for package in PACKAGES},
-        fingerprint(
-            {
-                "facts": stream.facts,
-                "sizes": [len(task.train) for task in stream.tasks],
-                "first": hashlib.sha256(stream.tasks[0].train.x.tobytes()).hexdigest(),
-            }
-        ),
+        fingerprint_of(stream),
         revision()["revision"],
     )
+
+
+def fingerprint_of(stream: Stream) -> str:
+    """Of its facts, its sizes and the first rows of its first task: of other data it is another."""
+    first, sizes = stream.tasks[0].train, [len(task.train) for task in stream.tasks]
+    rows = hashlib.sha256(first.x[:1000].tobytes() + first.y.tobytes()).hexdigest()
+    return fingerprint({"facts": stream.facts, "sizes": sizes, "rows": rows})
 
 
 def diagnostics(at: Checkpoint, updates: Sequence[int]) -> Iterator[dict[str, Any]]:
@@ -134,5 +162,5 @@ def write_accuracy(folder: Path, at: Checkpoint) -> None:
     write_json(folder / "accuracy.json", found)
 
 
-def _num_made(at: Checkpoint, updates: Sequence[int]) -> int:
-    return sum(updates[: at.task]) + at.update
+def _num_made(at: Checkpoint | None, updates: Sequence[int]) -> int:
+    return sum(updates[: at.task]) + at.update if at else 0
