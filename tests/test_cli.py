@@ -1,6 +1,8 @@
 """The command line from end to end: what it prints, how it ends, what it leaves."""
 
+import errno
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -280,6 +282,31 @@ def test_a_run_whose_command_was_killed_is_taken_over(lamaml: Lamaml) -> None:
     assert after == before
 
 
+@pytest.mark.parametrize("reason", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_cannot_be_written_is_one_line(
+    lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    Path("run").mkdir()
+    shown = {name: {} for name in ("settings", "published", "changed")}
+    words = dict.fromkeys(("benchmark", "learner", "protocol", "preset", "stream"), "word")
+    sizes = {"num_tasks": None, "num_samples": None, "threads": 1, "checkpoint_every": 0}
+    plan = shown | words | sizes | {"model": "mlp", "seeds": [0]}
+    Path("run/settings.json").write_text(json.dumps(plan))
+    Path("run/environment.json").write_text('{"versions": {}}')
+    original = os.open
+
+    def refuse(path: str | Path, *arguments: int, **options: int) -> int:
+        if Path(path).name == "lock":
+            raise OSError(reason, os.strerror(reason))
+        return original(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert complaint(lamaml("resume", "run")) == (
+        f"lamaml: run/lock cannot be written ({os.strerror(reason)}); what was written before is "
+        "intact, and `lamaml resume run` goes on with it\n"
+    )
+
+
 def test_a_second_command_on_a_run_is_refused(lamaml: Lamaml) -> None:
     process = subprocess.Popen(command(*LONG), stderr=subprocess.PIPE, text=True)
     wait_for("run/seed-0/diagnostics.jsonl", process)
@@ -349,6 +376,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
         "updates": [],
         "mer": [{"threads": 1, "ms": 30.0, "la_maml_ms": 3.0, "ratio": 10.0}],
         "gem": [{"threads": 1, "tasks_seen": 10, "ms": 5.0}],
+        "checkpoints": [{"threads": 1, "slower": 0.011, "cifar_ms": 90.0}],
     }
     path = "lamaml.experiments.benchmark.main_measurements"
     monkeypatch.setattr(path, lambda on_progress: measured)
@@ -356,6 +384,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
     shown = lamaml("bench")[1]
     assert "50 GFLOP/s" in shown
     assert "10.0 times a first-order glance" in shown
+    assert "1.1 % slower" in shown
 
 
 def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:

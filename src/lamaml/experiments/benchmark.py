@@ -6,7 +6,8 @@ pass is 6 operations a weight use (multiply-add) and row, and a Hessian-vector p
 order needs for every inner row, is 12 more. What an update does besides is overhead.
 
 Two comparisons stand beside the shares: ten examples of MER, as in its paper, against one glance of
-La-MAML at ten; and GEM after more and more tasks, which should cost what it has seen.
+La-MAML at ten; and GEM after more and more tasks, which should cost what it has seen. Last comes
+what checkpoints cost.
 """
 
 import json
@@ -21,6 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from lamaml.experiments.checkpoint_cost import milliseconds_to_write, slowdown
 from lamaml.experiments.engines import worker_environment
 from lamaml.experiments.recipes import MODELS
 from lamaml.learners import LEARNERS
@@ -69,9 +71,12 @@ def main_measurements(
       {"gemm_gflops": {"1": .., "2": ..},
        "updates": [{learner, model, order, threads, ms, gflop, share}, ...],
        "mer": [{threads, ms, la_maml_ms, ratio}, ...],
-       "gem": [{threads, tasks_seen, ms}, ...]}, best of several.
+       "gem": [{threads, tasks_seen, ms}, ...],
+       "checkpoints": [{threads, seconds, seconds_without, slower, cifar_ms}, ...]},
+      the best of several.
     """
     found: dict[str, Any] = {"gemm_gflops": {}, "updates": [], "mer": [], "gem": []}
+    found["checkpoints"] = []
     with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
         for count in threads:
             process = subprocess.Popen(  # noqa: S603
@@ -106,7 +111,13 @@ def measure_here(threads: int) -> None:
         _say({"working_on": f"{threads} threads: compiling {number} of {len(makers)}, {name}"})
         calls[name] = maker()
     _say({"working_on": f"{threads} threads: measuring all in {ROUNDS} rounds"})
-    _say(findings(best_seconds(calls)))
+    found = findings(best_seconds(calls))
+    _say({"working_on": f"{threads} threads: checkpoints"})
+    network, loss = problem("cnn")
+    batch = rows_of("cnn", 1)
+    state = build("la_maml", "cnn", "first", loss).init(network.init(jax.random.key(0)), batch)
+    cost = {**slowdown(), "cifar_ms": milliseconds_to_write(state)}
+    _say({**found, "checkpoints": [cost]})
 
 
 def findings(best: dict[str, float]) -> dict[str, Any]:

@@ -78,6 +78,11 @@ def bench_table(measured: Mapping[str, Any]) -> RenderableType:
         f"GEM with {row['tasks_seen']} tasks seen, {row['threads']} threads: {row['ms']:.2f} ms"
         for row in measured["gem"]
     ]
+    lines += [
+        f"Checkpoints, {row['threads']} threads: an MNIST run is {100 * row['slower']:.1f} % "
+        f"slower for them; one of the CIFAR learner is written in {row['cifar_ms']:.0f} ms"
+        for row in measured["checkpoints"]
+    ]
     title = Text(f"Matrix product: {speed} threads", style="bold")
     return Group(title, table, Text("\n".join(lines)))
 
