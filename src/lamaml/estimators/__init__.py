@@ -1,0 +1,17 @@
+"""La-MAML for anyone's stream: estimators that take and give what scikit-learn's do."""
+
+from lamaml.estimators.classifier import LaMAMLClassifier
+from lamaml.estimators.plots import plot_forgetting, plot_rates
+from lamaml.estimators.prequential import Prequential, evaluate_prequential
+from lamaml.estimators.regressor import LaMAMLRegressor
+from lamaml.estimators.report import Report
+
+__all__ = [
+    "LaMAMLClassifier",
+    "LaMAMLRegressor",
+    "Prequential",
+    "Report",
+    "evaluate_prequential",
+    "plot_forgetting",
+    "plot_rates",
+]

@@ -1,0 +1,67 @@
+"""Answers to rows, in compiled blocks."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from lamaml.errors import unknown_name
+from lamaml.estimators import programs
+from lamaml.estimators.labels import TaskId
+from lamaml.estimators.learned import Learned
+from lamaml.estimators.rows import padded, smallest
+
+
+def outputs_for(learned: Learned, x: np.ndarray) -> np.ndarray:
+    """The network's outputs for float32 rows."""
+    design, params, view = learned.design, learned.state.params, learned.view
+    return _in_blocks(x, lambda rows, num: programs.outputs(design, params, view, rows, num))
+
+
+def open_outputs(learned: Learned, task: TaskId) -> np.ndarray:
+    """Which outputs may be answered with: a task's classes, or without one every class seen."""
+    if task is None:
+        return learned.view.answers
+    known = learned.labels.tasks
+    if task not in known:
+        raise unknown_name("task", str(task), [str(name) for name in known if name is not None])
+    return learned.view.heads[known.index(task)]
+
+
+def chosen_outputs(learned: Learned, x: np.ndarray, task: TaskId = None) -> np.ndarray:
+    """The output each row is answered with."""
+    answers = open_outputs(learned, task)
+    design, seed = learned.design, np.uint32(learned.seed)
+    if not programs.answers_itself(design):
+        return np.where(answers, outputs_for(learned, x), -np.inf).argmax(axis=1)
+    place = learned.task if task is None else learned.labels.tasks.index(task)
+    view = learned.view._replace(answers=answers)
+    # What such a learner answers from it draws up when a task ends: it is asked as if one did here.
+    state = programs.conclude(design, learned.state, view, seed, np.uint32(learned.task))
+    return _in_blocks(
+        x, lambda rows, num: programs.answers(design, state, view, rows, num, np.int32(place))
+    )
+
+
+def targets_for(learned: Learned, x: np.ndarray) -> np.ndarray:
+    """The answers of a regression, in the units of the targets."""
+    centre, deviation = learned.view.target.astype(np.float64)
+    return centre + deviation * outputs_for(learned, x)[:, 0]
+
+
+def scores_of(learned: Learned, x: np.ndarray, y: np.ndarray, task: TaskId) -> np.ndarray:
+    """Each row's score as a float32: 1 for the right class, else 0; or its absolute error."""
+    if learned.design.is_regression:
+        return np.abs(targets_for(learned, x) - y).astype(np.float32)
+    return (chosen_outputs(learned, x, task) == y).astype(np.float32)
+
+
+def _in_blocks(x: np.ndarray, answer: Callable[[np.ndarray, np.int32], jax.Array]) -> np.ndarray:
+    answers = []
+    most = programs.BLOCK * programs.BLOCKS[-1]
+    for start in range(0, len(x), most):
+        rows = x[start : start + most]
+        num_blocks = -(-len(rows) // programs.BLOCK)
+        room = programs.BLOCK * smallest(programs.BLOCKS, num_blocks)
+        answers.append(np.asarray(answer(padded(rows, room), np.int32(num_blocks)))[: len(rows)])
+    return answers[0] if len(answers) == 1 else np.concatenate(answers)

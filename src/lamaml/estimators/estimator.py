@@ -1,0 +1,283 @@
+"""What the classifier and the regressor share: parameters, checks, and calls that happen whole.
+
+A call succeeds, or it leaves the estimator as it was: what it learns is put together on the side,
+in a new `Learned`, and what scikit-learn's checks set on the way is taken back on an error.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+
+from lamaml.errors import DataCorrupt, InvalidArgument, require, unknown_name
+from lamaml.estimators import files
+from lamaml.estimators.design import Design, Network, num_outputs_of, settings_of
+from lamaml.estimators.labels import Labels, TaskId, with_task
+from lamaml.estimators.learned import Learned, started
+from lamaml.estimators.programs import answers_itself
+from lamaml.estimators.report import Report, report_of
+from lamaml.estimators.rows import DTYPES, Rows, as_float32, bad_rows, narrowest, refusal
+from lamaml.estimators.study import gone_through, study
+
+BAD_ROWS = ("raise", "skip")
+
+
+class StreamEstimator(BaseEstimator):  # type: ignore[misc]
+    """A learner of this package behind scikit-learn's interface."""
+
+    _is_regression: bool
+    _learned: Learned | None = None
+    _num_bad_rows = 0
+    _seconds = 0.0
+
+    def __init__(
+        self,
+        learner: str = "la_maml",
+        *,
+        learner_options: Mapping[str, Any] | None = None,
+        model: Network | None = None,
+        hidden_sizes: Sequence[int] = (100, 100),
+        memory_size: int = 200,
+        memory_bytes: int | None = None,
+        batch_size: int = 10,
+        glances: int = 1,
+        epochs: int = 20,
+        scale: bool = True,
+        held_out: float = 0.02,
+        on_bad_rows: str = "raise",
+        random_state: Any = 0,
+    ) -> None:
+        self.learner = learner
+        self.learner_options = learner_options
+        self.model = model
+        self.hidden_sizes = hidden_sizes
+        self.memory_size = memory_size
+        self.memory_bytes = memory_bytes
+        self.batch_size = batch_size
+        self.glances = glances
+        self.epochs = epochs
+        self.scale = scale
+        self.held_out = held_out
+        self.on_bad_rows = on_bad_rows
+        self.random_state = random_state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a call has succeeded."""
+        return self._learned is not None
+
+    @property
+    def report_(self) -> Report:
+        """What it is doing: what it has seen and keeps, its rates, its losses, what it forgets."""
+        return report_of(self._known(), self._num_bad_rows, self._seconds)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything learned to one safetensors file, whole or not at all."""
+        parameters = self.get_params(deep=False)
+        names = self.__dict__.get("feature_names_in_")
+        settings = {
+            "class": type(self).__name__,
+            "parameters": {name: parameters[name] for name in parameters if name != "model"},
+            "feature_names": None if names is None else names.tolist(),
+            "num_bad_rows": self._num_bad_rows,
+            "seconds": self._seconds,
+        }
+        files.write(path, settings, self._known())
+
+    @classmethod
+    def load(cls, path: str | Path, *, model: Network | None = None) -> Self:
+        """Read what `save` wrote; the estimator goes on from there to the same bits.
+
+        Args:
+          path: of the file. Reading it runs no code.
+          model: the network it was made with, if it was given one of its own.
+        """
+        settings, learned = files.read(path, model)
+        if settings["class"] != cls.__name__:
+            raise DataCorrupt(f"{path}: holds a {settings['class']}, not a {cls.__name__}")
+        parameters = settings["parameters"]
+        estimator = cls(**parameters | {"hidden_sizes": tuple(parameters["hidden_sizes"])})
+        estimator.model = model
+        estimator._learned = learned
+        estimator._num_bad_rows, estimator._seconds = settings["num_bad_rows"], settings["seconds"]
+        estimator.n_features_in_ = learned.design.num_columns
+        if settings["feature_names"] is not None:
+            estimator.feature_names_in_ = np.array(settings["feature_names"], object)
+        return estimator
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and joblib: NumPy arrays, whatever device the numbers are on."""
+        kept = dict(super().__getstate__())
+        if self._learned is not None:
+            state = jax.tree.map(np.asarray, self._learned.state)
+            kept["_learned"] = self._learned._replace(state=state)
+        return kept
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        with self._whole_or_not_at_all():
+            require(self.epochs > 0, "epochs", self.epochs, "at least 1")
+            self._learned, self._num_bad_rows, self._seconds = None, 0, 0.0
+            x, shape = self._inputs(X, reset=True)
+            rows, labels = self._rows(x, y, sample_weight, classes=None)
+            learned = self._start(rows, shape, labels, holds_out=False)
+            order = np.random.default_rng(learned.seed)
+            shuffled = order.permutation(rows.size)
+            labels = self._with_task(labels, rows, None)
+            learned = study(learned, rows.part(shuffled), labels, None, share=0.0)
+            for _ in range(self.epochs - 1):
+                shuffled = order.permutation(rows.size)
+                learned = gone_through(learned, rows.part(shuffled), shuffled, is_first=False)
+            self._learned = learned
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, task: TaskId, sample_weight: Any) -> Self:
+        with self._whole_or_not_at_all():
+            x, shape = self._inputs(X, reset=self._learned is None)
+            rows, labels = self._rows(x, y, sample_weight, classes)
+            if rows.size:
+                holds_out = self.held_out > 0
+                learned = self._learned or self._start(rows, shape, labels, holds_out)
+                labels = self._with_task(labels, rows, task)
+                self._learned = study(learned, rows, labels, task, self.held_out)
+        return self
+
+    @contextlib.contextmanager
+    def _whole_or_not_at_all(self) -> Iterator[None]:
+        before, clock = self.__dict__.copy(), time.perf_counter()
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+        self._seconds += time.perf_counter() - clock
+
+    def _start(
+        self, rows: Rows, shape: tuple[int, ...], labels: Labels, holds_out: bool
+    ) -> Learned:
+        for name in ("batch_size", "glances", "memory_size"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "at least 1")
+        require(0 <= self.held_out <= 0.5, "held_out", self.held_out, "in [0, 0.5]")
+        if not rows.size:
+            raise InvalidArgument("nothing to begin with: every row is bad or has weight zero")
+        network = tuple(self.hidden_sizes) if self.model is None else self.model
+        settings = settings_of(
+            self.learner, self.learner_options or {}, self.memory_size, self._is_regression
+        )
+        design = Design(
+            learner=self.learner,
+            settings=tuple(sorted(settings.items())),
+            network=network,
+            input_shape=shape,
+            num_outputs=num_outputs_of(network, shape, self._num_outputs(labels)),
+            is_regression=self._is_regression,
+            dtype=narrowest(rows.x, DTYPES[0]).name,
+            batch_size=self.batch_size,
+            glances=self.glances,
+        )
+        if self._is_regression and answers_itself(design):
+            raise InvalidArgument(f"learner = {self.learner!r} answers with classes: no regression")
+        return started(
+            design,
+            labels,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            is_scaled=self.scale,
+            memory_size=self.memory_size,
+            memory_budget=self.memory_bytes,
+            holds_out=holds_out,
+        )
+
+    def _inputs(self, X: Any, *, reset: bool) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Rows as a float32 matrix, and the shape that each of them had."""
+        if not reset and self._is_plain(X):
+            return as_float32(X), X.shape[1:]
+        shape = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else None
+        flat = X if shape is None else X.reshape(len(X), -1)
+        x = validate_data(self, flat, reset=reset, ensure_all_finite=False)
+        shape = shape or x.shape[1:]
+        if not reset and self._learned is not None:
+            known = self._learned.design.input_shape
+            require(shape == known, "shape of a row of X", shape, f"{known}, as before")
+        return as_float32(x), shape
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether rows are of the kind that scikit-learn's full checks could find no fault with."""
+        return (
+            type(X) is np.ndarray
+            and X.ndim == 2
+            and X.shape == (len(X) or 1, self.n_features_in_)
+            and X.dtype.kind in "fiub"
+            and self._learned is not None
+            and len(self._learned.design.input_shape) == 1
+            and "feature_names_in_" not in vars(self)
+        )
+
+    def _rows(self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any) -> tuple[Rows, Labels]:
+        """The good rows of a call, and the labels with those of these rows."""
+        if self.on_bad_rows not in BAD_ROWS:
+            raise unknown_name("on_bad_rows", str(self.on_bad_rows), BAD_ROWS)
+        if y is None:
+            name = type(self).__name__
+            raise InvalidArgument(f"{name} requires y to be passed, but the target y is None")
+        is_column = type(y) is np.ndarray and y.ndim == 1
+        y = self._targets(y if is_column else column_or_1d(y, warn=True))
+        check_consistent_length(x, y)
+        weight = _weights(sample_weight, len(x))
+        kept = weight > 0
+        bad = bad_rows(x, y)
+        if len(bad):
+            if self.on_bad_rows == "raise":
+                raise refusal(bad, "Input X" if len(bad_rows(x)) else "Input y")
+            self._num_bad_rows += len(bad)
+            kept[bad] = False
+        if not kept.all():
+            x, y, weight = x[kept], y[kept], weight[kept]
+        encoded, labels = self._encoded(y, classes)
+        return Rows(x, encoded, weight), labels
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """Targets as numbers, or labels, still with bad ones among them."""
+        raise NotImplementedError
+
+    def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
+        """Targets as the network learns them, and the labels known by now."""
+        raise NotImplementedError
+
+    def _num_outputs(self, labels: Labels) -> int:
+        """Outputs needed."""
+        raise NotImplementedError
+
+    def _with_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
+        """The labels with the classes of these rows opened for their task."""
+        require(task is None or isinstance(task, str | int), "task", task, "a string or integer")
+        return with_task(labels, task, rows.y if not self._is_regression else np.zeros(0, int))
+
+    def _known(self) -> Learned:
+        """What was learned, or scikit-learn's error where nothing was."""
+        if self._learned is None:
+            raise NotFittedError(f"this {type(self).__name__} has not learned from any row yet")
+        return self._learned
+
+    def _checked_inputs(self, X: Any) -> np.ndarray:
+        """Rows to be answered: bad ones are always refused, an answer is owed for each."""
+        x, _ = self._inputs(X, reset=False)
+        bad = bad_rows(x)
+        if len(bad):
+            raise refusal(bad, "Input X")
+        return x
+
+
+def _weights(sample_weight: Any, num_rows: int) -> np.ndarray:
+    if sample_weight is None:
+        return np.ones(num_rows, np.float32)
+    weight = np.asarray(sample_weight, np.float32)
+    require(weight.shape == (num_rows,), "shape of sample_weight", weight.shape, f"({num_rows},)")
+    good = bool(np.isfinite(weight).all() and (weight >= 0).all())
+    require(good, "sample_weight", weight.min(), "finite and at least 0")
+    return weight

@@ -1,0 +1,172 @@
+"""One file for an estimator: every array exact, every setting as JSON, a digest over both.
+
+The format is safetensors, so reading a file never runs code. A file is written beside its place and
+moved there whole: whoever dies on the way leaves the old one.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
+from lamaml.estimators.design import Design, Network
+from lamaml.estimators.held_out import HeldOut
+from lamaml.estimators.holdings import shape_of
+from lamaml.estimators.labels import Labels
+from lamaml.estimators.learned import Learned, view_of
+from lamaml.estimators.moments import Moments
+from lamaml.estimators.rows import Rows
+
+VERSION = 1
+"""Of the format; a reader refuses versions it does not know."""
+_KIND = "lamaml estimator"
+
+
+def write(path: str | Path, settings: dict[str, Any], learned: Learned) -> None:
+    """Save what was learned, with the settings and counts of its estimator, in one atomic step."""
+    tensors = _tensors(learned)
+    content = {"version": VERSION, "settings": settings, "learned": _facts(learned)}
+    try:
+        text = json.dumps(content, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"a setting cannot be saved: {error}") from error
+    header = {"kind": _KIND, "content": text, "sha256": _digest(text, tensors)}
+    _replace_file(Path(path), to_bytes(tensors, header))
+
+
+def read(path: str | Path, model: Network | None) -> tuple[dict[str, Any], Learned]:
+    """The settings and what was learned, exactly as they were saved.
+
+    Raises:
+      DataUnavailable: there is no such file.
+      DataCorrupt: it is truncated, altered, of another kind or of a later version.
+    """
+    if not Path(path).is_file():
+        raise DataUnavailable(f"{path}: no such file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise DataCorrupt(f"{path}: not a whole safetensors file ({error})") from error
+    if header.get("kind") != _KIND:
+        raise DataCorrupt(f"{path}: not a file that an estimator's save() wrote")
+    if header.get("sha256") != _digest(header.get("content", ""), tensors):
+        raise DataCorrupt(f"{path}: its content is not what was written")
+    content = json.loads(header["content"])
+    if content["version"] > VERSION:
+        raise DataCorrupt(f"{path}: format {content['version']}, this lamaml reads up to {VERSION}")
+    return content["settings"], _learned(content["learned"], tensors, model)
+
+
+def _facts(learned: Learned) -> dict[str, Any]:
+    """All of it that is not an array."""
+    design = dataclasses.asdict(learned.design)
+    own = not isinstance(learned.design.network, tuple)
+    classes = learned.labels.classes
+    return {
+        "design": design | {"network": None if own else list(learned.design.network)},  # type: ignore[arg-type]
+        "classes": {"values": classes.tolist(), "dtype": classes.dtype.str},
+        "tasks": list(learned.labels.tasks),
+        "num_rows": {
+            "inputs": learned.inputs.num_rows,
+            "targets": learned.targets.num_rows,
+            "held_out": learned.held_out.num_seen,
+            "all": learned.num_rows,
+        },
+        "num_updates": learned.num_updates,
+        "task": learned.task,
+        "seed": learned.seed,
+        "is_scaled": learned.is_scaled,
+        "memory_budget": learned.memory_budget,
+    }
+
+
+def _tensors(learned: Learned) -> dict[str, np.ndarray]:
+    named, _ = jax.tree.flatten_with_path(learned.state)
+    tensors = {f"state{jax.tree_util.keystr(path)}": leaf for path, leaf in named}
+    tensors |= {f"inputs.{name}": getattr(learned.inputs, name) for name in ("mean", "scatter")}
+    tensors |= {f"targets.{name}": getattr(learned.targets, name) for name in ("mean", "scatter")}
+    tensors |= {
+        f"held_out.{name}": getattr(learned.held_out, name) for name in HeldOut._fields[:-1]
+    }
+    tensors |= {f"last.{name}": getattr(learned.last, name) for name in Rows._fields}
+    tensors |= {"labels.outputs": learned.labels.outputs, "labels.heads": learned.labels.heads}
+    return {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+
+
+def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) -> Learned:
+    stored = facts["design"]
+    network = stored["network"]
+    if network is None and model is None:
+        raise InvalidArgument("this file was saved with a model of its own: pass it as model=")
+    stored |= {
+        "network": tuple(network) if network is not None else model,
+        "settings": tuple((name, value) for name, value in stored["settings"]),
+        "input_shape": tuple(stored["input_shape"]),
+    }
+    design = Design(**stored)
+    named, structure = jax.tree.flatten_with_path(shape_of(design))
+    leaves = [tensors[f"state{jax.tree_util.keystr(path)}"] for path, _ in named]
+    counts, classes = facts["num_rows"], facts["classes"]
+    labels = Labels(
+        np.array(classes["values"], classes["dtype"]),
+        tensors["labels.outputs"],
+        tuple(facts["tasks"]),
+        tensors["labels.heads"],
+    )
+    inputs, targets = (
+        Moments(counts[name], tensors[f"{name}.mean"], tensors[f"{name}.scatter"])
+        for name in ("inputs", "targets")
+    )
+    aside = {name: tensors[f"held_out.{name}"] for name in HeldOut._fields[:-1]}
+    return Learned(
+        design,
+        jax.tree.unflatten(structure, leaves),
+        labels,
+        inputs,
+        targets,
+        HeldOut(**aside, num_seen=counts["held_out"]),
+        view_of(design, labels, inputs, targets),
+        Rows(*(tensors[f"last.{name}"] for name in Rows._fields)),
+        facts["seed"],
+        facts["is_scaled"],
+        facts["memory_budget"],
+        facts["task"],
+        counts["all"],
+        facts["num_updates"],
+    )
+
+
+def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype.str} {tensor.shape}".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()
+
+
+def _replace_file(path: Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the move itself must survive a power cut
+    finally:
+        os.close(folder)

@@ -1,0 +1,77 @@
+"""Which classes and tasks there are, and which of the network's outputs is whose.
+
+Outputs are given out in the order in which classes arrive, so that a new class never moves an old
+one; `classes` stays sorted, as users of scikit-learn expect.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lamaml.errors import InvalidArgument
+
+TaskId = str | int | None
+"""A task's name; None for rows that come without one."""
+
+
+class Labels(NamedTuple):
+    """Classes and tasks so far."""
+
+    classes: np.ndarray  # (C,) sorted, the user's own labels
+    outputs: np.ndarray  # (C,) the output of each of them
+    tasks: tuple[TaskId, ...] = ()  # in the order of their arrival
+    heads: np.ndarray = np.zeros((0, 0), bool)  # (T, C) by output: classes seen in a task
+
+
+def no_labels(dtype: np.dtype) -> Labels:
+    """Before the first row."""
+    return Labels(np.zeros(0, dtype), np.zeros(0, np.int32))
+
+
+def with_classes(labels: Labels, found: np.ndarray) -> Labels:
+    """With outputs for those of the sorted labels that are new.
+
+    >>> labels = with_classes(no_labels(np.dtype("U1")), np.array(["b", "d"]))
+    >>> labels = with_classes(labels, np.array(["a", "b"]))
+    >>> labels.classes.tolist(), labels.outputs.tolist()
+    (['a', 'b', 'd'], [2, 0, 1])
+    """
+    known = labels.classes
+    if len(known) and (found.dtype.kind in "OUS") != (known.dtype.kind in "OUS"):
+        kinds = f"{found.dtype} labels {found[:3].tolist()} beside {known[:3].tolist()}"
+        raise InvalidArgument(f"y mixes {kinds}: give all labels as numbers, or all as strings")
+    places = np.minimum(np.searchsorted(known, found), max(len(known) - 1, 0))
+    new = found[known[places] != found] if len(known) else found
+    if not len(new):
+        return labels
+    classes = np.concatenate([known, new]) if len(known) else new
+    outputs = np.concatenate([labels.outputs, np.arange(len(known), len(classes), dtype=np.int32)])
+    order = np.argsort(classes, kind="stable")
+    heads = np.pad(labels.heads, ((0, 0), (0, len(new))))
+    return labels._replace(classes=classes[order], outputs=outputs[order], heads=heads)
+
+
+def with_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:
+    """With these outputs opened for a task. Rows without a task may be of any class seen so far."""
+    tasks, heads = labels.tasks, labels.heads
+    if task not in tasks:
+        tasks, heads = (*tasks, task), np.pad(heads, ((0, 1), (0, 0)))
+    opened = heads.copy()
+    opened[tasks.index(task), outputs] = True
+    if None in tasks:
+        opened[tasks.index(None)] = opened.any(axis=0)
+    return labels._replace(tasks=tasks, heads=opened)
+
+
+def outputs_of(labels: Labels, y: np.ndarray) -> np.ndarray:
+    """The output of each row's class."""
+    return labels.outputs[np.searchsorted(labels.classes, y)]
+
+
+def power_of_two(number: int) -> int:
+    """The smallest power of two that is not below: capacities double, so programs are few.
+
+    >>> [power_of_two(number) for number in (1, 2, 3, 10)]
+    [1, 2, 4, 16]
+    """
+    return 1 << max(number - 1, 0).bit_length()

@@ -1,0 +1,50 @@
+"""Running mean and variance of columns (Chan, Golub and LeVeque, 1979), in double precision.
+
+Two sets of n and m rows become one of n + m:
+    δ = mean_m − mean_n,   mean = mean_n + δ·m/(n + m),   S = S_n + S_m + δ²·nm/(n + m)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_ROUNDING = 1e-12  # a variance below this share of the squared mean is float32 noise, not signal
+
+
+class Moments(NamedTuple):
+    """What has been seen of each column."""
+
+    num_rows: int  # n
+    mean: np.ndarray  # (columns,) float64
+    scatter: np.ndarray  # S, (columns,) float64, the sum of squared deviations
+
+
+def no_moments(num_columns: int) -> Moments:
+    """Before the first row."""
+    return Moments(0, np.zeros(num_columns), np.zeros(num_columns))
+
+
+def merged(moments: Moments, rows: np.ndarray) -> Moments:
+    """With these rows added.
+
+    >>> seen = merged(merged(no_moments(1), np.array([[1.0]])), np.array([[2.0], [6.0]]))
+    >>> seen.mean.tolist(), seen.scatter.tolist()
+    ([3.0], [14.0])
+    """
+    new, total = len(rows), moments.num_rows + len(rows)
+    mean = rows.mean(axis=0, dtype=np.float64)
+    scatter = np.square(rows - mean).sum(axis=0)
+    step = mean - moments.mean
+    return Moments(
+        total,
+        moments.mean + step * (new / total),
+        moments.scatter + scatter + np.square(step) * (moments.num_rows * new / total),
+    )
+
+
+def scaling(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """The mean and the deviation of each column, as float32; 1 where a column has not varied."""
+    variance = moments.scatter / max(moments.num_rows, 1)
+    varies = variance > _ROUNDING * np.square(moments.mean)
+    deviation = np.sqrt(np.where(varies, variance, 1.0))
+    return moments.mean.astype(np.float32), deviation.astype(np.float32)

@@ -1,0 +1,69 @@
+"""Test, then train: how good every answer was at the time it had to be given."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, mean_absolute_error
+from sklearn.utils.validation import check_is_fitted
+
+
+class Prequential(NamedTuple):
+    """What a stream showed, one entry a call that could be tested."""
+
+    num_rows: np.ndarray  # tested so far
+    scores: np.ndarray  # of each call's rows
+    running: np.ndarray  # mean over all rows so far
+
+    @property
+    def final(self) -> float:
+        """The mean over all rows that were tested."""
+        return float(self.running[-1]) if len(self.running) else float("nan")
+
+
+def evaluate_prequential(
+    estimator: Any,
+    stream: Iterable[tuple[Any, ...]],
+    *,
+    classes: Any = None,
+    metric: Callable[[Any, Any], float] | None = None,
+) -> Prequential:
+    """Ask for the answer to every row of a stream before learning from it.
+
+    Args:
+      estimator: any with `partial_fit` and `predict`, of this package or not. What it has not yet
+        learned anything from is learned only, not tested.
+      stream: of (X, y).
+      classes: passed to the first `partial_fit`, for estimators that must know.
+      metric: (y, answers) -> score; None for accuracy, or the mean absolute error of a regressor.
+
+    Example:
+      >>> from lamaml import LaMAMLClassifier
+      >>> x, y = np.eye(2)[np.arange(80) % 2], np.arange(80) % 2
+      >>> stream = ((x[i : i + 10], y[i : i + 10]) for i in range(0, 80, 10))
+      >>> clf = LaMAMLClassifier("er", hidden_sizes=(8,))
+      >>> evaluate_prequential(clf, stream).scores[-1]
+      1.0
+    """
+    score = metric or (accuracy_score if is_classifier(estimator) else mean_absolute_error)
+    sizes, scores = [], []
+    first = {} if classes is None else {"classes": classes}
+    for x, y in stream:
+        if _is_fitted(estimator):
+            sizes.append(len(y))
+            scores.append(float(score(y, estimator.predict(x))))
+        estimator.partial_fit(x, y, **first)
+        first = {}
+    num_rows = np.cumsum(sizes, dtype=int)
+    running = np.cumsum(np.multiply(sizes, scores)) / np.maximum(num_rows, 1)
+    return Prequential(num_rows, np.array(scores), running)
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True

@@ -1,0 +1,35 @@
+"""Small streams for the tests of the estimators, and estimators that compile quickly."""
+
+import jax
+import numpy as np
+
+from lamaml import LaMAMLClassifier, LaMAMLRegressor
+
+QUICK = {"learner": "er", "hidden_sizes": (8,), "memory_size": 20}
+
+
+def classifier(**changes):
+    return LaMAMLClassifier(**(QUICK | changes))
+
+
+def regressor(**changes):
+    return LaMAMLRegressor(**(QUICK | changes))
+
+
+def blobs(num_rows, num_classes=3, num_columns=4, seed=0):
+    """Rows around the corners of a simplex: easy to tell apart."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(num_rows) % num_classes
+    x = rng.normal(scale=0.3, size=(num_rows, num_columns))
+    x[np.arange(num_rows), y % num_columns] += 3.0 * (1 + y // num_columns)
+    return x, y
+
+
+def bits(estimator):
+    """All that an estimator holds, as bytes, but for the time it took."""
+    numbers = {name: value for name, value in vars(estimator).items() if name != "_seconds"}
+    leaves, structure = jax.tree.flatten(numbers)
+    return str(structure), [
+        np.asarray(leaf).tobytes() if isinstance(leaf, np.ndarray | jax.Array) else repr(leaf)
+        for leaf in leaves
+    ]
