@@ -51,7 +51,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     Example:
       >>> import numpy as np
       >>> x, y = np.eye(3)[np.arange(60) % 3], np.array(["ant", "bee", "cat"] * 20)
-      >>> clf = LaMAMLClassifier("er", hidden_sizes=(8,))
+      >>> clf = LaMAMLClassifier("er", hidden_sizes=(32,), glances=10)
       >>> clf.partial_fit(x[y != "cat"], y[y != "cat"]).classes_.tolist()
       ['ant', 'bee']
       >>> clf.partial_fit(x, y).predict(np.eye(3)).tolist()

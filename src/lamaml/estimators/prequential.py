@@ -44,7 +44,7 @@ def evaluate_prequential(
       >>> x, y = np.eye(2)[np.arange(80) % 2], np.arange(80) % 2
       >>> stream = ((x[i : i + 10], y[i : i + 10]) for i in range(0, 80, 10))
       >>> clf = LaMAMLClassifier("er", hidden_sizes=(8,))
-      >>> evaluate_prequential(clf, stream).scores[-1]
+      >>> float(evaluate_prequential(clf, stream).scores[-1])
       1.0
     """
     score = metric or (accuracy_score if is_classifier(estimator) else mean_absolute_error)
