@@ -36,8 +36,9 @@ def chosen_outputs(learned: Learned, x: np.ndarray, task: TaskId = None) -> np.n
         return np.where(answers, outputs_for(learned, x), -np.inf).argmax(axis=1)
     place = learned.task if task is None else learned.labels.tasks.index(task)
     view = learned.view._replace(answers=answers)
-    # What such a learner answers from it draws up when a task ends: it is asked as if one did here.
-    state = programs.conclude(design, learned.state, view, seed, np.uint32(learned.task))
+    state = learned.state
+    if programs.consolidates(design):  # what it answers from comes at a task's end: as if one did
+        state = programs.conclude(design, state, view, seed, np.uint32(learned.task))
     return _in_blocks(
         x, lambda rows, num: programs.answers(design, state, view, rows, num, np.int32(place))
     )

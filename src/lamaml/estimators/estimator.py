@@ -15,16 +15,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from lamaml.errors import DataCorrupt, InvalidArgument, require, unknown_name
 from lamaml.estimators import files
 from lamaml.estimators.design import Design, Network, num_outputs_of, settings_of
+from lamaml.estimators.inputs import read_inputs, read_weights
 from lamaml.estimators.labels import Labels, TaskId, with_task
 from lamaml.estimators.learned import Learned, started
 from lamaml.estimators.programs import answers_itself
 from lamaml.estimators.report import Report, report_of
-from lamaml.estimators.rows import DTYPES, Rows, as_float32, bad_rows, narrowest, refusal
+from lamaml.estimators.rows import DTYPES, Rows, bad_rows, narrowest, refusal
 from lamaml.estimators.study import gone_through, study
 
 BAD_ROWS = ("raise", "skip")
@@ -124,9 +125,9 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
         with self._whole_or_not_at_all():
             require(self.epochs > 0, "epochs", self.epochs, "at least 1")
             self._learned, self._num_bad_rows, self._seconds = None, 0, 0.0
-            x, shape = self._inputs(X, reset=True)
+            x, shape = read_inputs(self, X)
             rows, labels = self._rows(x, y, sample_weight, classes=None)
-            learned = self._start(rows, shape, labels, holds_out=False)
+            learned = self._start(rows, shape, labels)
             order = np.random.default_rng(learned.seed)
             shuffled = order.permutation(rows.size)
             labels = self._with_task(labels, rows, None)
@@ -139,11 +140,11 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, task: TaskId, sample_weight: Any) -> Self:
         with self._whole_or_not_at_all():
-            x, shape = self._inputs(X, reset=self._learned is None)
+            x, shape = read_inputs(self, X, self._learned and self._learned.design)
             rows, labels = self._rows(x, y, sample_weight, classes)
             if rows.size:
-                holds_out = self.held_out > 0
-                learned = self._learned or self._start(rows, shape, labels, holds_out)
+                task = task.item() if isinstance(task, np.generic) else task
+                learned = self._learned or self._start(rows, shape, labels)
                 labels = self._with_task(labels, rows, task)
                 self._learned = study(learned, rows, labels, task, self.held_out)
         return self
@@ -158,9 +159,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
             raise
         self._seconds += time.perf_counter() - clock
 
-    def _start(
-        self, rows: Rows, shape: tuple[int, ...], labels: Labels, holds_out: bool
-    ) -> Learned:
+    def _start(self, rows: Rows, shape: tuple[int, ...], labels: Labels) -> Learned:
         for name in ("batch_size", "glances", "memory_size"):
             require(getattr(self, name) > 0, name, getattr(self, name), "at least 1")
         require(0 <= self.held_out <= 0.5, "held_out", self.held_out, "in [0, 0.5]")
@@ -190,32 +189,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
             is_scaled=self.scale,
             memory_size=self.memory_size,
             memory_budget=self.memory_bytes,
-            holds_out=holds_out,
-        )
-
-    def _inputs(self, X: Any, *, reset: bool) -> tuple[np.ndarray, tuple[int, ...]]:
-        """Rows as a float32 matrix, and the shape that each of them had."""
-        if not reset and self._is_plain(X):
-            return as_float32(X), X.shape[1:]
-        shape = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else None
-        flat = X if shape is None else X.reshape(len(X), -1)
-        x = validate_data(self, flat, reset=reset, ensure_all_finite=False)
-        shape = shape or x.shape[1:]
-        if not reset and self._learned is not None:
-            known = self._learned.design.input_shape
-            require(shape == known, "shape of a row of X", shape, f"{known}, as before")
-        return as_float32(x), shape
-
-    def _is_plain(self, X: Any) -> bool:
-        """Whether rows are of the kind that scikit-learn's full checks could find no fault with."""
-        return (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.shape == (len(X) or 1, self.n_features_in_)
-            and X.dtype.kind in "fiub"
-            and self._learned is not None
-            and len(self._learned.design.input_shape) == 1
-            and "feature_names_in_" not in vars(self)
+            holds_out=self.held_out > 0,
         )
 
     def _rows(self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any) -> tuple[Rows, Labels]:
@@ -228,7 +202,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
         is_column = type(y) is np.ndarray and y.ndim == 1
         y = self._targets(y if is_column else column_or_1d(y, warn=True))
         check_consistent_length(x, y)
-        weight = _weights(sample_weight, len(x))
+        weight = read_weights(sample_weight, len(x))
         kept = weight > 0
         bad = bad_rows(x, y)
         if len(bad):
@@ -266,18 +240,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _checked_inputs(self, X: Any) -> np.ndarray:
         """Rows to be answered: bad ones are always refused, an answer is owed for each."""
-        x, _ = self._inputs(X, reset=False)
+        x, _ = read_inputs(self, X, self._known().design)
         bad = bad_rows(x)
         if len(bad):
             raise refusal(bad, "Input X")
         return x
-
-
-def _weights(sample_weight: Any, num_rows: int) -> np.ndarray:
-    if sample_weight is None:
-        return np.ones(num_rows, np.float32)
-    weight = np.asarray(sample_weight, np.float32)
-    require(weight.shape == (num_rows,), "shape of sample_weight", weight.shape, f"({num_rows},)")
-    good = bool(np.isfinite(weight).all() and (weight >= 0).all())
-    require(good, "sample_weight", weight.min(), "finite and at least 0")
-    return weight

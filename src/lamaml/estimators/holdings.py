@@ -78,12 +78,13 @@ def with_memory(design: Design, memory_size: int) -> Design:
 
 
 @functools.lru_cache(maxsize=256)
-def largest_memory(design: Design, budget: int, share_held_out: bool) -> int:
-    """The most rows whose memory, held-out rows included, is within so many bytes."""
+def largest_memory(design: Design, budget: int, holds_out: bool) -> int:
+    """The most rows for which all that is kept, held out and last seen is within so many bytes."""
 
     def cost(size: int) -> int:
-        held_out = held_out_size(size) * held_out_row_bytes(design) if share_held_out else 0
-        return memory_bytes(shape_of(with_memory(design, size))) + held_out
+        held_out = held_out_size(size) * held_out_row_bytes(design) if holds_out else 0
+        last = design.batch_size * (4 * design.num_columns + 8)
+        return memory_bytes(shape_of(with_memory(design, size))) + held_out + last
 
     memory = getattr(shape_of(design), "memory", None)
     if memory is not None and not isinstance(memory, Reservoir):

@@ -52,7 +52,7 @@ class Report:
       score_now: the same, now.
       forgetting: what was lost since, in those units; below 0 something was gained.
       seconds: spent learning.
-      memory_bytes: of all rows kept, those held out included.
+      memory_bytes: of all rows kept, held out and of the last batch.
       bytes: of everything learned and kept.
     """
 
@@ -96,7 +96,7 @@ def report_of(learned: Learned, num_bad_rows: int, seconds: float) -> Report:
     then, now = held_out_scores(learned)
     lost = then.mean() - now.mean() if len(then) else None
     is_regression = learned.design.is_regression
-    rows = memory_bytes(learned.state) + num_bytes(learned.held_out[:-1])
+    rows = bytes_of_rows(learned)
     return Report(
         samples_seen=learned.num_rows,
         bad_rows_skipped=num_bad_rows,
@@ -118,6 +118,11 @@ def report_of(learned: Learned, num_bad_rows: int, seconds: float) -> Report:
         memory_bytes=rows,
         bytes=num_bytes(learned_fields(learned.state)) + rows,
     )
+
+
+def bytes_of_rows(learned: Learned) -> int:
+    """Of every row that is kept, whatever for."""
+    return memory_bytes(learned.state) + num_bytes((learned.held_out[:-1], tuple(learned.last)))
 
 
 def rates_of(learned: Learned) -> dict[str, np.ndarray]:

@@ -18,7 +18,8 @@ from lamaml.types import Batch
 
 def study(learned: Learned, rows: Rows, labels: Labels, task: TaskId, share: float) -> Learned:
     """Learn from the rows of one call in their order, but for a share that is held out."""
-    aside = held_out.set_aside(rows.size, learned.num_rows, share)
+    room = len(learned.held_out.y)
+    aside = held_out.set_aside(rows.size, learned.num_rows, share if room else 0.0)
     if aside.any():
         aside &= _familiar(learned.labels, task, rows, learned.design.is_regression)
     places = learned.num_rows + np.arange(rows.size)

@@ -1,0 +1,53 @@
+"""The regressor: targets of any scale, streams, tasks, what it refuses."""
+
+import numpy as np
+import pytest
+from small_streams import bits, regressor
+
+from lamaml import LaMAMLRegressor
+from lamaml.errors import InvalidArgument
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (600, 3))
+Y = np.sin(2 * X[:, 0]) + X[:, 1]
+
+
+def streamed(model, y, size=30):
+    for start in range(0, len(y), size):
+        model.partial_fit(X[start : start + size], y[start : start + size])
+    return model
+
+
+@pytest.mark.parametrize("learner", ["er", "la_maml"])
+def test_it_learns_a_stream(learner):
+    model = streamed(LaMAMLRegressor(learner, hidden_sizes=(20,), glances=3), Y)
+    assert model.score(X, Y) > 0.8
+
+
+def test_the_scale_of_targets_does_not_matter():
+    small, large = (streamed(regressor(), y).predict(X) for y in (Y, 5e4 + 1e3 * Y))
+    assert np.corrcoef(small, large)[0, 1] > 0.999
+    assert abs((large - 5e4).mean() / 1e3 - small.mean()) < 0.05
+
+
+def test_a_constant_target_is_learned_as_it_is():
+    assert np.allclose(regressor().fit(X[:50], np.full(50, 7.0)).predict(X), 7, atol=1)
+
+
+def test_bad_targets_are_rows_that_are_bad():
+    y = Y[:40].copy()
+    y[5] = np.nan
+    model = regressor().partial_fit(X[:40], Y[:40])
+    before = bits(model)
+    with pytest.raises(InvalidArgument, match=r"rows \[5\]"):
+        model.partial_fit(X[:40], y)
+    assert bits(model) == before
+    model.set_params(on_bad_rows="skip").partial_fit(X[:40], y)
+    assert model.report_.bad_rows_skipped == 1
+
+
+def test_a_learner_that_answers_with_classes_is_refused():
+    with pytest.raises(InvalidArgument, match="icarl"):
+        regressor(learner="icarl").fit(X, Y)
+    with pytest.raises(InvalidArgument, match="real numbers"):
+        regressor().fit(X[:3], ["a", "b", "c"])
