@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -95,6 +96,10 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Change a hyper-parameter; repeatable."),
     ] = None,
+    probe: Annotated[
+        str | None,
+        typer.Option(help="Measure on the way: alignment, look_ahead or inter_task."),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 1,
     first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
     tasks: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
@@ -126,7 +131,7 @@ def run(
     given = settings or []
     recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset)
     plan = Plan(
-        recipe,
+        replace(recipe, probe=probe),
         range(first_seed, first_seed + seeds),
         out or default_out(benchmark, learner),
         changed=[split_assignment(text)[0] for text in given],
@@ -223,6 +228,71 @@ def report(
 
     write_report([read_run(folder) for given in runs for folder in find_runs(given)], out)
     typer.echo(f"Report: {out}")
+
+
+@app.command(
+    epilog=_examples(
+        "lamaml reproduce all --scale quick     every table and figure, on digits, in minutes",
+        "lamaml reproduce table1                the paper's Table 1, on MNIST, 5 seeds",
+        "lamaml reproduce table3 --tasks 5 --seeds 1 --only cifar100",
+        "lamaml reproduce figure-lookahead --scale small --out lookahead",
+    )
+)
+def reproduce(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            help="table1 … table4, figure-lookahead, figure-intertask, figure-robustness, "
+            "figure-robustness-grid, figure-time, or all."
+        ),
+    ],
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="quick (digits), small (fewer tasks, rows, seeds) or full (the paper's)."
+        ),
+    ] = "full",
+    seeds: Annotated[int | None, typer.Option(min=1, help="In place of the scale's.")] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Training rows a task.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Cells whose method or data contains this word; repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where cells, tables and figures go.")] = Path(
+        "reproduction"
+    ),
+    processes: Processes = None,
+    as_json: Json = False,
+) -> None:
+    """Run the paper's experiments again, and compare each number and claim with the paper's.
+
+    Says how long it will take before it starts. Stopped or killed, the same
+    command goes on; finished cells are never computed again. Leaves tables
+    (Markdown, LaTeX, CSV), figures (SVG, PDF), JSON and report.html in --out.
+    --json prints one object a target.
+    """
+    from lamaml.experiments.reproduction import grids
+    from lamaml.experiments.reproduction import reproduce as reproduction
+    from lamaml.experiments.reproduction.scales import scale_named
+    from lamaml.experiments.reproduction.targets import targets_named
+    from lamaml.experiments.sessions import Stopped
+
+    wanted = targets_named(targets)
+    request = reproduction.Request(wanted, scale_named(scale), seeds, tasks, samples, only or ())
+    try:
+        found = reproduction.reproduce(request, out, Console(stderr=True), processes)
+    except Stopped:
+        _complain("stopped; the same command goes on")
+        raise typer.Exit(130) from None
+    for outcome in found:
+        if as_json:
+            _print_json(outcome)
+        else:
+            for grid in grids.grids(outcome):
+                Console().print(grid.rich)
+    if not as_json:
+        typer.echo(f"Report: {out / 'report.html'}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

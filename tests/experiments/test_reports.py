@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.figures import Series, curves, heat_map
+from lamaml.experiments.figures import Series, curves, heat_map, inline
 from lamaml.experiments.reports import render, write_report
 from lamaml.experiments.results import Run, read_run, summary
 from lamaml.experiments.tables import spread
@@ -85,20 +86,20 @@ def test_the_same_runs_give_the_same_page(page: str, runs: list[Run]) -> None:
 def test_colours_are_the_pages_own() -> None:
     values = np.random.default_rng(0).random((2, 1000))
     series = [Series(np.arange(1000), values, "--series-0")]
-    drawing = curves("a", series, "updates", percent=False)
+    drawing = inline(partial(curves, series, "updates", percent=False), "a")
     assert "var(--series-0)" in drawing
     assert not re.search(r"#0[0-4]0[0-4]0[0-9]", drawing)
     assert len(drawing) < 60_000
 
 
 def test_large_matrices_are_drawn_without_numbers() -> None:
-    assert heat_map("a", np.full((2, 2), 0.25)).count(">25<") == 4
-    assert heat_map("a", np.full((30, 30), 0.25)).count(">25<") <= 2  # tick labels
+    assert inline(partial(heat_map, np.full((2, 2), 0.25)), "a").count(">25<") == 4
+    assert inline(partial(heat_map, np.full((30, 30), 0.25)), "a").count(">25<") <= 2  # tick labels
 
 
 def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
     matrix = np.array([[0.21, 0.1, np.nan], [np.nan, 0.32, 0.1], [np.nan, np.nan, 0.43]])
-    drawing = heat_map("a", matrix)
+    drawing = inline(partial(heat_map, matrix), "a")
     assert [drawing.count(f">{number}<") for number in (21, 32, 43)] == [3, 2, 1]
 
 

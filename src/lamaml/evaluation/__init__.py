@@ -1,6 +1,20 @@
-"""How much a learner knows, and how much of it is new."""
+"""How much a learner knows, how much of it is new, and how its gradients agree."""
 
 from lamaml.evaluation.accuracy import Evaluator, evaluator
+from lamaml.evaluation.alignment import with_alignment
+from lamaml.evaluation.inter_task import inter_task
+from lamaml.evaluation.look_ahead import look_ahead
 from lamaml.evaluation.metrics import Metrics, metrics
+from lamaml.evaluation.watching import blocks, watched
 
-__all__ = ["Evaluator", "Metrics", "evaluator", "metrics"]
+__all__ = [
+    "Evaluator",
+    "Metrics",
+    "blocks",
+    "evaluator",
+    "inter_task",
+    "look_ahead",
+    "metrics",
+    "watched",
+    "with_alignment",
+]

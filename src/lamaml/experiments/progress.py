@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from lamaml.experiments.engines import Event, Job
 
 SILENCE = 5.0  # seconds from one line of a log to the next
+MOST_BARS = 12  # jobs up to which each has a bar from the beginning
 
 
 @contextmanager
@@ -49,25 +50,40 @@ class _Pace:
 
 
 class _Bars:
+    """A bar a job; of many jobs only those at work have one, under a bar for all."""
+
     def __init__(self, labels: dict[Path, str], progress: Progress) -> None:
-        self.progress = progress
-        self.rows = {
-            job: progress.add_task(
-                label, total=None, start=False, place="[dim]waiting[/]", speed="", retained=""
-            )
-            for job, label in labels.items()
-        }
+        self.progress, self.labels = progress, labels
         self.paces: dict[Path, _Pace] = {}
         self.num_tasks: dict[Path, int] = {}
+        self.totals: dict[Path, int] = {}
+        self.shares: dict[Path, float] = {}
+        self.rows: dict[Path, TaskID] = {}
+        self.all: TaskID | None = None
+        if len(labels) > MOST_BARS:
+            self.all = self._row("all runs", total=len(labels))
+        else:
+            self.rows = {job: self._row(label) for job, label in labels.items()}
+
+    def _row(self, label: str, total: int | None = None) -> TaskID:
+        began = total is not None
+        place = "" if began else "[dim]waiting[/]"
+        return self.progress.add_task(
+            label, total=total, start=began, place=place, speed="", retained=""
+        )
 
     def show(self, event: Event) -> None:
         job, data = event.job.folder, event.data
         if event.kind == "note":
             self.progress.console.print(data["message"], highlight=False, soft_wrap=True)
             return
+        if job not in self.rows:
+            self.rows[job] = self._row(self.labels[job])
         row = self.rows[job]
+        self._count(event)
         if event.kind == "ready":
             self.paces[job], self.num_tasks[job] = _Pace(), data["num_tasks"]
+            self.totals[job] = data["num_updates"]
             self.progress.start()  # not before: a download may have a bar of its own
             self.progress.start_task(row)
             done = data["updates"]
@@ -86,6 +102,20 @@ class _Bars:
         elif data["status"] != "finished":
             self.progress.update(row, place=f"[red]{data['status']}[/]", speed="")
 
+    def _count(self, event: Event) -> None:
+        """Move the bar for all, and take away that of a job that has ended."""
+        job, data = event.job.folder, event.data
+        row = self.rows[job]
+        if event.kind == "progress":
+            self.shares[job] = data["updates"] / self.totals[job]
+        elif event.kind == "ended":
+            self.shares[job] = 1.0
+        if self.all is not None:
+            ended = sum(share == 1.0 for share in self.shares.values())
+            place = f"{ended} of {len(self.labels)}"
+            self.progress.update(self.all, completed=sum(self.shares.values()), place=place)
+            self.progress.update(row, visible=event.kind != "ended")
+
 
 class _Lines:
     def __init__(self, labels: dict[Path, str], console: Console) -> None:
@@ -94,6 +124,7 @@ class _Lines:
         self.paces: dict[Path, _Pace] = {}
         self.totals: dict[Path, tuple[int, int]] = {}
         self.tasks: dict[Path, int] = {}
+        self.began, self.num_ended = time.monotonic(), 0
 
     def show(self, event: Event) -> None:
         job, data = event.job.folder, event.data
@@ -108,6 +139,16 @@ class _Lines:
                 self.quiet_until = time.monotonic() + SILENCE
                 self._write(job, data["task"], data["updates"], pace, data["retained"])
             self.tasks[job] = data["task"]
+        else:
+            self.num_ended += 1
+            if len(self.labels) > MOST_BARS:
+                self._count(job, data["status"])
+
+    def _count(self, job: Path, status: str) -> None:
+        count = len(self.labels)
+        left = (time.monotonic() - self.began) / self.num_ended * (count - self.num_ended)
+        line = f"{self.num_ended} of {count} runs ended, about {left:.0f} s left: "
+        self.console.print(f"{line}{self.labels[job]} {status}", highlight=False, soft_wrap=True)
 
     def _write(self, job: Path, task: int, updates: int, pace: float, retained: float) -> None:
         num_tasks, num_updates = self.totals[job]
@@ -120,5 +161,11 @@ class _Lines:
 
 def _labels(jobs: Sequence[Job]) -> dict[Path, str]:
     """A name for each job, by its folder."""
-    several = len({job.recipe.learner for job in jobs}) > 1
-    return {job.folder: f"{job.recipe.learner if several else 'seed'} {job.seed}" for job in jobs}
+    benchmarks = len({job.recipe.benchmark for job in jobs}) > 1
+    several = benchmarks or len({job.recipe.learner for job in jobs}) > 1
+
+    def label(job: Job) -> str:
+        words = [job.recipe.benchmark] if benchmarks else []
+        return " ".join([*words, job.recipe.learner if several else "seed", str(job.seed)])
+
+    return {job.folder: label(job) for job in jobs}

@@ -18,6 +18,7 @@ from importlib import resources
 from typing import Any
 
 from lamaml.errors import InvalidArgument, unknown_name
+from lamaml.experiments.probes import probed
 from lamaml.experiments.protocol import Schedule
 from lamaml.learners import LEARNERS
 from lamaml.models import cnn, cross_entropy, mlp
@@ -46,6 +47,7 @@ class Recipe:
       model: the network's builder.
       settings: hyper-parameters by name.
       published: the paper's (mean, sd) by metric, in percent.
+      probe: what is measured on the way; one of `PROBES`, or None.
     """
 
     benchmark: str
@@ -56,6 +58,7 @@ class Recipe:
     model: str
     settings: Mapping[str, Any]
     published: Mapping[str, tuple[float, float]]
+    probe: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,18 @@ def realize(
         learner = builder(loss, **wanted, **split["learner"])
     except TypeError as error:  # a value of the wrong type, or a missing setting
         raise InvalidArgument(f"{recipe.learner} on {recipe.benchmark}: {error}") from error
-    return Experiment(stream, model, learner, Schedule(**split["schedule"]))
+    schedule = Schedule(**split["schedule"])
+    if recipe.probe is not None:
+        learner = probed(
+            recipe.probe,
+            learner,
+            loss=loss,
+            model=model,
+            stream=stream,
+            schedule=schedule,
+            settings=split["learner"],
+        )
+    return Experiment(stream, model, learner, schedule)
 
 
 @cache

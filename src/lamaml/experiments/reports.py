@@ -1,6 +1,7 @@
 """Runs as one page that needs nothing else: tables, curves, heat maps, learning rates, settings."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.figures import Series, curves, heat_map
+from lamaml.experiments.figures import Series, curves, heat_map, inline
 from lamaml.experiments.results import Run, summary
 from lamaml.experiments.tables import (
     cell,
@@ -67,11 +68,11 @@ def write_report(runs: Sequence[Run], path: Path) -> None:
         raise InvalidArgument(f"report {path}: cannot be written ({error.strerror})") from error
 
 
-def render(runs: Sequence[Run]) -> str:
-    """The page as HTML."""
+def pages() -> jinja2.Environment:
+    """The templates, and what they may call."""
     loader = jinja2.PackageLoader("lamaml.experiments", "templates")
-    pages = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    pages.globals |= {
+    found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    found.globals |= {
         "spread": spread,
         "cell": cell,
         "difference": difference,
@@ -80,9 +81,14 @@ def render(runs: Sequence[Run]) -> str:
         "comparable": comparable,
         "dashes": _DASHES,
     }
+    return found
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The page as HTML."""
     ordered = sorted(runs, key=_group)
     sections = [_section(group, list(members)) for group, members in groupby(ordered, key=_group)]
-    return pages.get_template("report.html").render(sections=sections).strip() + "\n"
+    return pages().get_template("report.html").render(sections=sections).strip() + "\n"
 
 
 def _group(run: Run) -> tuple[str, str]:
@@ -109,7 +115,10 @@ def _entry(run: Run, alike: int, several: bool) -> Entry:
     learner, found = run.settings["learner"], summary(run)
     label = f"{learner} ({describe(found)})" if several else learner
     matrices = _matrices(run)
-    drawing = Markup(heat_map(str(run.folder), matrices.mean(axis=0))) if len(matrices) else None  # noqa: S704
+    drawing = None
+    if len(matrices):
+        draw = partial(heat_map, matrices.mean(axis=0))
+        drawing = Markup(inline(draw, str(run.folder)))  # noqa: S704  (our own SVG)
     colour = _COLOURS.get(learner, f"--series-{sum(map(ord, learner)) % len(_COLOURS)}")
     dashes = list(_DASHES)[alike % len(_DASHES)]
     return Entry(run, found, label, colour, dashes, drawing)
@@ -123,8 +132,8 @@ def _figures(entries: Sequence[Entry]) -> list[tuple[str, Markup]]:
         series = [Series(x, y, e.colour, e.dashes) for e, x, y in lines if y.size]
         if series:
             name = f"{caption}, {entries[0].run.folder}"
-            drawing = curves(name, series, x_label, percent=percent)
-            drawn.append((caption, Markup(drawing)))  # noqa: S704  (our own SVG)
+            draw = partial(curves, series, x_label, percent=percent)
+            drawn.append((caption, Markup(inline(draw, name))))  # noqa: S704
     return drawn
 
 

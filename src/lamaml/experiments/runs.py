@@ -63,10 +63,10 @@ class Plan:
     @classmethod
     def of_run(cls, run: Run) -> "Plan":
         """The plan a run folder was made by."""
-        settings, names = run.settings, [field.name for field in fields(Recipe)]
+        settings = {"probe": None, **run.settings}  # an older lamaml had none
         try:
             return cls(
-                Recipe(**{name: settings[name] for name in names}),
+                Recipe(**{field.name: settings[field.name] for field in fields(Recipe)}),
                 [int(seed) for seed in settings["seeds"]],
                 run.folder,
                 settings["changed"],

@@ -60,10 +60,21 @@ def push(
     )
 
 
-def sample(memory: Reservoir, num_rows: int, key: jax.Array) -> Batch:
-    """Draw rows without replacement; where fewer are held the rest has weight 0."""
+def sample(
+    memory: Reservoir, num_rows: int, key: jax.Array, *, before: jax.Array | None = None
+) -> Batch:
+    """Draw rows without replacement; where fewer are held the rest has weight 0.
+
+    Args:
+      memory: what is held.
+      num_rows: how many to draw.
+      key: decides which.
+      before: draw only from tasks before this one; None for all.
+    """
     size = len(memory.y)
     held = jnp.arange(size) < memory.num_seen
+    if before is not None:
+        held &= memory.task < before
     lot = jnp.where(held, jax.random.uniform(key, (size,)), -1.0)
     _, rows = jax.lax.top_k(lot, min(num_rows, size))
     weight = held[rows].astype(jnp.float32)

@@ -1,0 +1,75 @@
+"""How alike gradients are: what the meta-objective of La-MAML is said to raise (Table 4).
+
+    cos(g, h) = g·h / (‖g‖ ‖h‖),   g = ∇ℓ(θ; replayed rows of earlier tasks),   h = ∇ℓ(θ; b)
+
+measured at θ before the update, in the first glance at b. Rows of different heads share no weight
+of the head: it adds nothing to g·h, yet lengthens g and h. So the trunk is measured apart as well.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from lamaml.learners.gradients import named_keys
+from lamaml.memory import sample
+from lamaml.types import Batch, Info, Learner, Loss, Params, State
+
+
+class Alignment(NamedTuple):
+    """Cosines, NaN where a gradient is 0."""
+
+    whole: jax.Array
+    trunk: jax.Array
+
+
+def trunk(params: Params) -> Params:
+    """All weights but those of the head."""
+    return {name: layer for name, layer in params.items() if name != "head"}
+
+
+def dot(one: Params, other: Params) -> jax.Array:
+    """One · other, over all weights."""
+    products = jax.tree.map(lambda a, b: jnp.sum(a * b), one, other)
+    return jnp.sum(jnp.array(jax.tree.leaves(products)))
+
+
+def cosine(one: Params, other: Params) -> jax.Array:
+    """The cosine of two gradients.
+
+    >>> cosine({"w": jnp.array([1.0, 0.0])}, {"w": jnp.array([-2.0, 0.0])})
+    Array(-1., dtype=float32)
+    """
+    lengths = jnp.sqrt(dot(one, one)) * jnp.sqrt(dot(other, other))
+    return jnp.where(lengths > 0, dot(one, other) / jnp.where(lengths > 0, lengths, 1.0), jnp.nan)
+
+
+def alignment(one: Params, other: Params) -> Alignment:
+    """Of two gradients of a network, with and without its head."""
+    return Alignment(cosine(one, other), cosine(trunk(one), trunk(other)))
+
+
+def with_alignment(learner: Learner, loss: Loss, *, replay_size: int) -> Learner:
+    """The same learner, whose diagnostics say how alike new and replayed gradients are.
+
+    Args:
+      learner: has `params` and a reservoir, `memory`.
+      loss: ℓ.
+      replay_size: rows replayed, of tasks before that of the batch.
+    """
+
+    def measure(state: State, batch: Batch, key: jax.Array) -> Alignment:
+        rows = sample(state.memory, replay_size, key, before=jnp.max(batch.task))
+        gradient = jax.grad(loss)
+        return alignment(gradient(state.params, rows), gradient(state.params, batch))
+
+    def unmeasured(*_: object) -> Alignment:
+        return Alignment(jnp.array(jnp.nan), jnp.array(jnp.nan))
+
+    def update(state: State, batch: Batch, key: jax.Array) -> tuple[State, Info]:
+        when = jnp.asarray(batch.first) & (jnp.max(batch.task) > 0)
+        found = jax.lax.cond(when, measure, unmeasured, state, batch, named_keys(key).replay)
+        state, info = learner.update(state, batch, key)
+        return state, info | {"alignment": found.whole, "alignment_trunk": found.trunk}
+
+    return learner._replace(update=update)

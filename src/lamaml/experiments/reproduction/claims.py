@@ -1,0 +1,225 @@
+"""What the paper says in words, each checked for itself: pass, fail or not enough data.
+
+An order of two methods passes, or fails, only where the seeds tell them apart (Welch's test,
+one-sided, at 5 %). Ratios and ranges are compared with the numbers the paper gives.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from lamaml.experiments.reproduction.verdicts import Sample, higher, sampled
+
+Cells = Sequence[Mapping[str, Any]]
+WORDS = {True: "pass", False: "fail", None: "not enough data"}
+
+
+class Claim(NamedTuple):
+    """A sentence of the paper.
+
+    Attributes:
+      target: the table or figure it is about.
+      text: what it says.
+      check: (cells) -> whether it holds, None if that is not known, and the numbers behind it.
+    """
+
+    target: str
+    text: str
+    check: Callable[[Cells], tuple[bool | None, str]]
+
+
+def judged(target: str, cells: Cells) -> list[dict[str, str]]:
+    """The claims about a target, as the cells bear them out."""
+    found = []
+    for claim in CLAIMS:
+        if claim.target == target:
+            holds, numbers = claim.check(cells)
+            found.append({"claim": claim.text, "verdict": WORDS[holds], "numbers": numbers})
+    return found
+
+
+def _one(cells: Cells, row: str, column: str) -> Mapping[str, Any] | None:
+    return next((c for c in cells if (c["row"], c["column"]) == (row, column)), None)
+
+
+def _ra(cells: Cells, row: str, column: str) -> Sample | None:
+    cell = _one(cells, row, column)
+    return sampled(cell["ra"]["values"]) if cell else None
+
+
+def _known(values: Sequence[bool | None]) -> bool | None:
+    """All, if every one holds; not, if one does not."""
+    if False in values:
+        return False
+    return None if None in values or not values else True
+
+
+def _show(*pairs: tuple[str, Sample | None], digits: int = 1) -> str:
+    known = [f"{name} {found.mean:.{digits}f}" for name, found in pairs if found]
+    return ", ".join(known)
+
+
+def order(*rows: str, columns: Sequence[str]) -> Callable[[Cells], tuple[bool | None, str]]:
+    """The first method has the highest RA, and so on, in every column."""
+
+    def check(cells: Cells) -> tuple[bool | None, str]:
+        found = {c: [(row, _ra(cells, row, c)) for row in rows] for c in columns}
+        answers = [
+            higher(one, other) for line in found.values() for (_, one), (_, other) in pairwise(line)
+        ]
+        shown = [f"{column}: {_show(*line)}" for column, line in found.items() if _show(*line)]
+        return _known(answers), "; ".join(shown)
+
+    return check
+
+
+def _not_below(best: str, *, columns: Sequence[str]) -> Callable[[Cells], tuple[bool | None, str]]:
+    """No method of a column is beyond chance above the named one."""
+
+    def check(cells: Cells) -> tuple[bool | None, str]:
+        answers: list[bool | None] = []
+        shown = []
+        for column in columns:
+            ours = _ra(cells, best, column)
+            others = [
+                (c["row"], _ra(cells, c["row"], column))
+                for c in cells
+                if c["column"] == column and c["row"] not in (best, "IID")
+            ]
+            known = [(row, found) for row, found in others if found]
+            if ours is None or not known:
+                answers.append(None)
+                continue
+            row, top = max(known, key=lambda pair: pair[1].mean)
+            answers.append(higher(top, ours) is not True)
+            shown.append(f"{column}: {_show((best, ours), (row, top))}")
+        return _known(answers), "; ".join(shown)
+
+    return check
+
+
+def _faster(cells: Cells) -> tuple[bool | None, str]:
+    """Training seconds of La-MAML as a share of MER's."""
+    shares = []
+    for column in ("Rotations", "Permutations"):
+        pair = [_one(cells, row, column) for row in ("La-MAML", "MER")]
+        if all(cell and cell["train_seconds"] for cell in pair):
+            ours, theirs = (statistics.fmean(c["train_seconds"]) for c in pair if c)
+            shares.append((column, ours / theirs))
+    shown = ", ".join(f"{column} {100 * share:.0f} %" for column, share in shares)
+    return (_known([share < 0.2 for _, share in shares]), shown)
+
+
+def _aligned(cells: Cells) -> tuple[bool | None, str]:
+    """Ten times ER's cosine, for every variant."""
+    answers: list[bool | None] = []
+    shown = []
+    for data in dict.fromkeys(cell["column"] for cell in cells):
+        means = {
+            cell["row"]: statistics.fmean(cell["measured"]["alignment"])
+            for cell in cells
+            if cell["column"] == data and cell["measured"]
+        }
+        base = means.pop("ER", None)
+        if base is None or not means:
+            answers.append(None)
+            continue
+        answers += [value >= 10 * base > 0 or base <= 0 < value for value in means.values()]
+        words = [f"{row} {value:.4f}" for row, value in {"ER": base, **means}.items()]
+        shown.append(f"{data}: {', '.join(words)}")
+    return _known(answers), "; ".join(shown)
+
+
+def _insensitive(cells: Cells) -> tuple[bool | None, str]:
+    """RA of La-MAML over η from .003 to .3."""
+    found = [
+        (cell["changed"]["hyper_rate"], cell["ra"]["mean"])
+        for cell in cells
+        if cell["learner"] == "la_maml"
+        and list(cell["changed"]) == ["hyper_rate"]
+        and 0.003 <= cell["changed"]["hyper_rate"] <= 0.3
+        and cell["ra"]["mean"] is not None
+    ]
+    shown = ", ".join(f"η {rate:g}: {ra:.1f}" for rate, ra in found)
+    if {rate for rate, _ in found} < {0.003, 0.3}:
+        return None, shown
+    accuracies = [ra for _, ra in found]
+    return max(accuracies) - min(accuracies) <= 6.0, shown
+
+
+def _stays_positive(cells: Cells) -> tuple[bool | None, str]:
+    """The mean over seeds, after every task."""
+    means = {
+        cell["row"]: [
+            statistics.fmean(point) for point in zip(*cell["measured"][_COSINE], strict=True)
+        ]
+        for cell in cells
+        if cell["measured"]
+    }
+    shown = "; ".join(f"{row}: {min(m):.3f} to {max(m):.3f}" for row, m in means.items() if m)
+    return _known([min(m) > 0 for m in means.values() if m]), shown
+
+
+_COSINE = "inter_task_cosine_trunk"
+_SINGLE = ("CIFAR-100, single", "TinyImagenet, single")
+_MULTIPLE = ("CIFAR-100, multiple", "TinyImagenet, multiple")
+
+CLAIMS = (
+    Claim(
+        "table1",
+        "La-MAML achieves comparable or better performance than the baselines on all benchmarks",
+        _not_below("La-MAML", columns=("Rotations", "Permutations", "Many")),
+    ),
+    Claim(
+        "table1",
+        "MER retains more than GEM, GEM more than Online on Rotations",
+        order("MER", "GEM", "Online", columns=("Rotations",)),
+    ),
+    Claim("table2", "La-MAML takes less than 20 % of MER's training time", _faster),
+    Claim(
+        "table3",
+        "La-MAML performs best, followed by Sync, then C-MAML",
+        order("La-MAML", "Sync", "C-MAML", columns=(*_MULTIPLE, *_SINGLE)),
+    ),
+    Claim(
+        "table3",
+        "Modulated learning rates help ER: La-ER retains more than ER",
+        order("La-ER", "ER", columns=(*_MULTIPLE, *_SINGLE)),
+    ),
+    Claim(
+        "table3",
+        "La-MAML retains more than every baseline in both setups",
+        _not_below("La-MAML", columns=(*_MULTIPLE, *_SINGLE)),
+    ),
+    Claim(
+        "table3",
+        "Training on all tasks at once is the upper bound: IID retains more than La-MAML",
+        order("IID", "La-MAML", columns=_MULTIPLE),
+    ),
+    Claim(
+        "table4",
+        "The variants have an order of magnitude higher alignment than ER",
+        _aligned,
+    ),
+    Claim(
+        "figure-intertask",
+        "Alignment among old tasks stays positive as tasks are added",
+        _stays_positive,
+    ),
+    Claim(
+        "figure-robustness",
+        "η from .003 to .3 moves La-MAML's RA by only 6 points",
+        _insensitive,
+    ),
+    Claim(
+        "figure-time",
+        "GEM and A-GEM retain less than La-MAML",
+        lambda cells: _both(cells, ("La-MAML", "GEM"), ("La-MAML", "A-GEM")),
+    ),
+)
+
+
+def _both(cells: Cells, *pairs: tuple[str, str]) -> tuple[bool | None, str]:
+    found = [order(*pair, columns=("CIFAR-100, multiple",))(cells) for pair in pairs]
+    return _known([holds for holds, _ in found]), "; ".join(shown for _, shown in found if shown)

@@ -1,0 +1,157 @@
+"""The paper's figures, drawn from what was found."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lamaml.experiments.figures import Draw, Series, curves, grid_map, points
+from lamaml.experiments.reproduction.targets import RATES
+
+Cells = Sequence[Mapping[str, Any]]
+
+COLOURS = {
+    "La-MAML": "--series-0",
+    "C-MAML": "--series-1",
+    "Sync": "--series-2",
+    "La-ER": "--series-3",
+    "ER": "--series-4",
+    "Online": "--series-5",
+    "MER": "--series-6",
+    "GEM": "--series-7",
+    "A-GEM": "--series-8",
+    "EWC": "--series-9",
+    "iCaRL": "--series-9",
+}
+"""Of a method, the same everywhere."""
+
+Legend = Sequence[tuple[str, str]]
+"""(word, CSS variable of its colour)."""
+
+
+class Drawn(NamedTuple):
+    """A figure.
+
+    Attributes:
+      name: of its files.
+      caption: what it shows.
+      legend: its colours.
+      draw: the drawing.
+    """
+
+    name: str
+    caption: str
+    legend: Legend
+    draw: Draw
+
+
+def drawings(outcome: Mapping[str, Any]) -> list[Drawn]:
+    """Each figure of a target there is something to show in."""
+    build = _BUILDERS.get(outcome["target"])
+    return build(outcome["cells"]) if build else []
+
+
+def _look_ahead(cells: Cells) -> list[Drawn]:
+    found = []
+    for cell in cells:
+        if measured := cell["measured"]:
+            x, names = np.array(measured["updates"]), ("accuracy_inner", "accuracy_after")
+            colours = ("--series-6", "--series-0")
+            series = [
+                Series(x, np.array(measured[name]), colour)
+                for name, colour in zip(names, colours, strict=True)
+            ]
+            legend = [("at θ_K, after inner updates", colours[0])]
+            legend += [("at θ_0, after the meta-update", colours[1])]
+            caption = f"{cell['row']} on {cell['column']}: accuracy on the tasks seen so far"
+            draw = partial(curves, series, "updates")
+            found.append(Drawn("figure-lookahead", caption, legend, draw))
+    return found
+
+
+def _inter_task(cells: Cells) -> list[Drawn]:
+    series, legend = [], []
+    for cell in cells:
+        if cell["measured"].get("updates"):
+            values = np.array(cell["measured"]["inter_task_cosine_trunk"], float)
+            tasks = np.arange(3, 3 + values.shape[1])
+            series.append(Series(tasks, values, COLOURS[cell["row"]]))
+            legend.append((cell["row"], COLOURS[cell["row"]]))
+    if not series:
+        return []
+    draw = partial(curves, series, "task t that is streaming", percent=False)
+    caption = "Mean cosine of the gradients of tasks 1 … t−1"
+    return [Drawn("figure-intertask", caption, legend, draw)]
+
+
+def _robustness(cells: Cells) -> list[Drawn]:
+    colours, found = ("--series-0", "--series-1", "--series-4"), []
+    for learner, rates in RATES.items():
+        series, legend, row = [], [], ""
+        for (symbol, name), colour in zip(rates.items(), colours, strict=False):
+            there = [
+                cell
+                for cell in cells
+                if cell["learner"] == learner
+                and list(cell["changed"]) == [name]
+                and cell["ra"]["mean"] is not None
+            ]
+            if there:
+                row = there[0]["row"]
+                there.sort(key=lambda cell: cell["changed"][name])
+                x = np.array([cell["changed"][name] for cell in there])
+                y = np.array([[cell["ra"]["mean"] / 100 for cell in there]])
+                series.append(Series(x, y, colour))
+                legend.append((symbol, colour))
+        if series:
+            draw = partial(curves, series, "learning rate", log=True)
+            caption = f"{row}: RA as one rate varies, the others at their optimum"
+            found.append(Drawn(f"figure-robustness-{learner}", caption, legend, draw))
+    return found
+
+
+def _robustness_grid(cells: Cells) -> list[Drawn]:
+    found: list[Drawn] = []
+    for learner in ("c_maml", "la_maml"):
+        (first, one), (second, other) = RATES[learner].items()
+        there = [cell for cell in cells if cell["learner"] == learner]
+        if not there:
+            continue
+        xs = sorted({cell["changed"][one] for cell in there})
+        ys = sorted({cell["changed"][other] for cell in there})
+        values = np.full((len(ys), len(xs)), np.nan)
+        for cell in there:
+            if cell["ra"]["mean"] is not None:
+                place = ys.index(cell["changed"][other]), xs.index(cell["changed"][one])
+                values[place] = cell["ra"]["mean"] / 100
+        draw = partial(grid_map, values, xs, ys, (first, second))
+        caption = f"{there[0]['row']}: RA in percent over {first} and {second}"
+        found.append(Drawn(f"figure-robustness-grid-{learner}", caption, [], draw))
+    return found
+
+
+def _time(cells: Cells) -> list[Drawn]:
+    marks = [
+        (
+            cell["row"],
+            COLOURS[cell["row"]],
+            float(np.mean(cell["train_seconds"])),
+            cell["ra"]["mean"] / 100,
+        )
+        for cell in cells
+        if cell["train_seconds"]
+    ]
+    if not marks:
+        return []
+    draw = partial(points, marks, "training seconds a seed")
+    return [Drawn("figure-time", "RA against training time", [], draw)]
+
+
+_BUILDERS: dict[str, Callable[[Cells], list[Drawn]]] = {
+    "figure-lookahead": _look_ahead,
+    "figure-intertask": _inter_task,
+    "figure-robustness": _robustness,
+    "figure-robustness-grid": _robustness_grid,
+    "figure-time": _time,
+}

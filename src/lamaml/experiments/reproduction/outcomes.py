@@ -1,0 +1,128 @@
+"""What was found for a target, as one small JSON object: what is committed, drawn and compared."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lamaml.experiments.environment import PACKAGES
+from lamaml.experiments.reproduction.cells import Cell
+from lamaml.experiments.reproduction.claims import judged
+from lamaml.experiments.reproduction.scales import MNIST, Scale
+from lamaml.experiments.reproduction.targets import Target
+from lamaml.experiments.reproduction.verdicts import Sample, sampled, verdict
+from lamaml.experiments.results import METRICS, Run, Seed, read_run, summary
+
+Found = dict[str, Any]
+"""A cell as it is stored."""
+
+PAPER_SEEDS = dict.fromkeys(MNIST, 5)
+"""The paper's seeds, by benchmark; 3 where it is not here."""
+_MOST_POINTS = 250  # of a stored curve
+
+
+def outcome(target: Target, scale: Scale, cells: Sequence[Cell], store: Path) -> dict[str, Any]:
+    """What the finished runs of a target say; cells that were never run are left out.
+
+    Args:
+      target: the table or figure.
+      scale: they were run at.
+      cells: the target's.
+      store: the folder of the cells' folders.
+    """
+    there = [cell for cell in cells if (store / cell.name / "settings.json").exists()]
+    runs = [read_run(store / cell.name) for cell in there]
+    found = [_found(scale, cell, run) for cell, run in zip(there, runs, strict=True)]
+    return {
+        "target": target.name,
+        "title": target.title,
+        "scale": scale.name,
+        "about": scale.about,
+        "cells": found,
+        "missing": [f"{cell.row}, {cell.column}" for cell in cells if cell not in there],
+        "claims": judged(target.name, found),
+        "versions": sorted({_versions(run) for run in runs}),
+        "revisions": sorted({_revision(run) for run in runs}),
+    }
+
+
+def _found(scale: Scale, cell: Cell, run: Run) -> Found:
+    wanted = Run(run.folder, run.settings, run.environment, run.seeds[: cell.seeds])
+    brief, recipe = summary(wanted), cell.recipe
+    ours = {metric: _rounded(brief[metric]) for metric in METRICS}
+    same = not scale.stand_ins and not cell.cut and cell.num_tasks is cell.num_samples is None
+    paper = {metric: list(pair) for metric, pair in recipe.published.items()}
+    seeds = PAPER_SEEDS.get(recipe.benchmark, 3)
+    verdicts = {
+        metric: verdict(
+            sampled(brief[metric]["values"]) if same and not cell.changed else None,
+            Sample(pair[0], pair[1], seeds) if len(pair) == 2 else None,
+        ).word
+        for metric, pair in paper.items()
+    }
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "cell": cell.name,
+        "benchmark": recipe.benchmark,
+        "protocol": recipe.protocol,
+        "learner": recipe.learner,
+        "preset": recipe.preset,
+        "changed": dict(cell.changed),
+        "cut": dict(cell.cut),
+        "num_tasks": cell.num_tasks,
+        "num_samples": cell.num_samples,
+        "statuses": brief["statuses"],
+        **ours,
+        "paper": paper,
+        "paper_seeds": seeds,
+        "verdicts": verdicts,
+        "seconds": _rounded(brief["seconds"]),
+        "train_seconds": [round(seed.status["seconds"]["train"], 2) for seed in wanted.finished],
+        "ms_per_update": _rounded(brief["ms_per_update"]),
+        "measured": measured(recipe.probe, wanted.finished),
+    }
+
+
+def measured(probe: str | None, seeds: Sequence[Seed]) -> dict[str, Any]:
+    """What a probe found: values a seed, or a curve as the mean over seeds."""
+    if probe is None or not seeds:
+        return {}
+    logs = [seed.diagnostics() for seed in seeds]
+    if probe == "alignment":
+        return {
+            name: [round(float(np.nanmean(log[name])), 5) for log in logs]
+            for name in ("alignment", "alignment_trunk")
+        }
+    prefix = {"look_ahead": "accuracy_", "inter_task": "inter_task_"}[probe]
+    names = tuple(name for name in logs[0] if name.startswith(prefix))
+    known = np.flatnonzero(np.isfinite(logs[0][names[0]]))
+    known = known[:: max(1, len(known) // _MOST_POINTS)]
+    curves = {name: np.array([log[name][known] for log in logs]) for name in names}
+    return {"updates": (known + 1).tolist()} | {
+        name: np.round(values, 4).tolist() for name, values in curves.items()
+    }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _rounded(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_rounded(part) for part in value]
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def _versions(run: Run) -> str:
+    return ", ".join(f"{name} {run.environment['versions'][name]}" for name in PACKAGES)
+
+
+def _revision(run: Run) -> str:
+    revision = run.environment.get("revision") or "unknown"
+    return revision[:12] + (" with changes" if run.environment.get("dirty") else "")
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """Of values, or None without any."""
+    return statistics.fmean(values) if values else None

@@ -1,0 +1,52 @@
+"""What was found, on one page that needs nothing else."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from lamaml.experiments.figures import inline
+from lamaml.experiments.folders import writing
+from lamaml.experiments.reports import pages
+from lamaml.experiments.reproduction.drawings import Legend, drawings
+from lamaml.experiments.reproduction.grids import Grid, grids
+
+
+class Picture(NamedTuple):
+    """A figure as the page shows it."""
+
+    caption: str
+    legend: Legend
+    drawing: Markup
+
+
+class Part(NamedTuple):
+    """A target as the page shows it."""
+
+    outcome: Mapping[str, Any]
+    grids: list[Grid]
+    pictures: list[Picture]
+
+
+def write_page(outcomes: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write the page."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render_page(outcomes), "utf-8")
+
+
+def render_page(outcomes: Sequence[Mapping[str, Any]]) -> str:
+    """The page as HTML."""
+    parts = [
+        Part(
+            found,
+            grids(found),
+            [
+                Picture(caption, legend, Markup(inline(draw, name)))  # noqa: S704  (our own SVG)
+                for name, caption, legend, draw in drawings(found)
+            ],
+        )
+        for found in outcomes
+    ]
+    return pages().get_template("reproduction.html").render(parts=parts).strip() + "\n"

@@ -1,0 +1,166 @@
+"""Tables and figures from nothing: run what is missing, and write down what was found.
+
+OUT/cells/...               a run folder a cell; finished ones are never computed again
+OUT/TARGET.json             what was found
+OUT/TARGET.md .tex .csv     its tables
+OUT/FIGURE.svg .pdf         its figures
+OUT/report.html             all of it on one page
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from lamaml.errors import InvalidArgument
+from lamaml.experiments.engines import default_processes
+from lamaml.experiments.environment import environment
+from lamaml.experiments.figures import export
+from lamaml.experiments.folders import write_json, writing
+from lamaml.experiments.locks import locked
+from lamaml.experiments.reproduction.cells import Cell
+from lamaml.experiments.reproduction.drawings import drawings
+from lamaml.experiments.reproduction.estimates import in_words, seconds_left
+from lamaml.experiments.reproduction.grids import grids
+from lamaml.experiments.reproduction.outcomes import outcome
+from lamaml.experiments.reproduction.pages import write_page
+from lamaml.experiments.reproduction.scales import Scale
+from lamaml.experiments.reproduction.targets import Target
+from lamaml.experiments.results import read_run
+from lamaml.experiments.runs import Plan
+from lamaml.experiments.sessions import resume_watched
+from lamaml.streams.files import written_whole
+
+
+class Request(NamedTuple):
+    """What is to be reproduced.
+
+    Attributes:
+      targets: tables and figures.
+      scale: how much of the paper's protocol.
+      seeds: in place of the scale's; None for the scale's.
+      num_tasks: in place of the scale's.
+      num_samples: in place of the scale's.
+      only: words, one of which must be in a cell's method, data, learner or benchmark; () for all.
+    """
+
+    targets: Sequence[Target]
+    scale: Scale
+    seeds: int | None = None
+    num_tasks: int | None = None
+    num_samples: int | None = None
+    only: Sequence[str] = ()
+
+    def cells(self, target: Target) -> list[Cell]:
+        """Of one target."""
+        return [self._sized(cell) for cell in target.cells(self.scale) if self._wanted(cell)]
+
+    def all_cells(self) -> list[Cell]:
+        """Of all targets; each folder once, with the most seeds that are asked of it."""
+        found: dict[str, Cell] = {}
+        for target in self.targets:
+            for cell in self.cells(target):
+                known = found.get(cell.name)
+                if known is None or known.seeds < cell.seeds:
+                    found[cell.name] = cell
+        if not found:
+            raise InvalidArgument(f"--only {' --only '.join(self.only)}: no cell is called so")
+        return list(found.values())
+
+    def _sized(self, cell: Cell) -> Cell:
+        return cell._replace(
+            seeds=self.seeds or cell.seeds,
+            num_tasks=self.num_tasks or cell.num_tasks,
+            num_samples=self.num_samples or cell.num_samples,
+        )
+
+    def _wanted(self, cell: Cell) -> bool:
+        words = (cell.row, cell.column, cell.recipe.learner, cell.recipe.benchmark)
+        text = " ".join(words).lower()
+        return not self.only or any(word.lower() in text for word in self.only)
+
+
+def reproduce(
+    request: Request, out: Path, console: Console, processes: int | None = None
+) -> list[dict[str, Any]]:
+    """Run the cells that are missing; then write what was found, and return it.
+
+    Raises:
+      Stopped: by Ctrl-C or SIGTERM; the same command goes on.
+      LamamlError: settings, data or the disk are refused.
+    """
+    cells, store = request.all_cells(), out / "cells"
+    with _prepared(cells, store) as plans:
+        left = [len(plan.left()) for plan in plans]
+        _announce(console, request, cells, left, store, processes)
+        unfinished = [plan.out for plan, count in zip(plans, left, strict=True) if count]
+    if unfinished:
+        resume_watched(unfinished, console, processes)
+    return written(request, out)
+
+
+def written(request: Request, out: Path) -> list[dict[str, Any]]:
+    """Write tables, figures and the page of what there is."""
+    found = []
+    for target in request.targets:
+        cells = request.cells(target)
+        if not cells:
+            continue
+        result = outcome(target, request.scale, cells, out / "cells")
+        write_json(out / f"{target.name}.json", result)
+        for grid in grids(result):
+            for suffix, text in ((".md", grid.markdown), (".tex", grid.latex), (".csv", grid.csv)):
+                path = out / f"{grid.name}{suffix}"
+                with writing(path), written_whole(path) as file:
+                    file.write(text.rstrip("\n").encode() + b"\n")
+        for name, _, _, draw in drawings(result):
+            export(draw, out / name)
+        found.append(result)
+    write_page(found, out / "report.html")
+    return found
+
+
+@contextlib.contextmanager
+def _prepared(cells: Sequence[Cell], store: Path) -> Iterator[list[Plan]]:
+    """A folder a cell, with at least the seeds that are asked of it."""
+    plans = []
+    with writing(store):
+        store.mkdir(parents=True, exist_ok=True)
+    with locked(store):
+        for cell in cells:
+            plan = cell.plan(store)
+            with writing(plan.out):
+                plan.out.mkdir(exist_ok=True)
+            if (plan.out / "settings.json").exists():
+                there = Plan.of_run(read_run(plan.out))
+                plan = there if len(there.seeds) >= cell.seeds else plan
+            else:
+                write_json(plan.out / "environment.json", environment())
+            write_json(plan.out / "settings.json", plan.settings())
+            plans.append(plan)
+        yield plans
+
+
+def _announce(
+    console: Console,
+    request: Request,
+    cells: Sequence[Cell],
+    left: Sequence[int],
+    store: Path,
+    processes: int | None,
+) -> None:
+    names = ", ".join(target.name for target in request.targets)
+    console.print(f"{names} at scale {request.scale.name}: {request.scale.about}", highlight=False)
+    count = sum(left)
+    if not count:
+        console.print(f"all {len(cells)} cells are finished: nothing is computed again")
+        return
+    at_once = processes or default_processes(count, 1)
+    wait = in_words(seconds_left(cells, left, store, at_once))
+    console.print(
+        f"{len(cells)} cells, {sum(map(bool, left))} of them not finished: {count} runs, {at_once} "
+        f"at once, about {wait}",
+        highlight=False,
+    )

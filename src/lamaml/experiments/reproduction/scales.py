@@ -1,0 +1,84 @@
+"""How much of the paper's protocol is run.
+
+`full` is all of it. `small` keeps its data, but fewer tasks, rows, glances, epochs and seeds; a
+number of it is of another experiment than the paper's, and says so. `quick` is smaller still, on
+the embedded digits: it shows that everything works.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lamaml.errors import unknown_name
+
+
+class Size(NamedTuple):
+    """Of one benchmark; None for the benchmark's own."""
+
+    seeds: int
+    num_tasks: int | None = None
+    num_samples: int | None = None
+
+
+class Scale(NamedTuple):
+    """What is run in place of each benchmark of the paper.
+
+    Attributes:
+      name: the word for it on the command line.
+      about: what it is, in a few words.
+      sizes: by benchmark.
+      stand_ins: the benchmark that is run in place of another.
+      most_glances: where a recipe has more; None for the recipe's own.
+      most_epochs: the same for epochs.
+      rates: the values of each learning rate in the robustness figures.
+    """
+
+    name: str
+    about: str
+    sizes: Mapping[str, Size]
+    stand_ins: Mapping[str, str] = {}
+    most_glances: int | None = None
+    most_epochs: int | None = None
+    rates: tuple[float, ...] = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+
+
+MNIST = ("mnist_rotations", "mnist_permutations", "mnist_many_permutations")
+IMAGES = ("cifar100", "tiny_imagenet", "joint_cifar100", "joint_tiny_imagenet")
+
+FULL = Scale(
+    "full",
+    "the paper's protocol",
+    dict.fromkeys(MNIST, Size(seeds=5)) | dict.fromkeys(IMAGES, Size(seeds=3)),
+)
+SMALL = Scale(
+    "small",
+    "10 MNIST tasks, or 3 image tasks of 500 rows; at most 2 glances and epochs; 2 seeds",
+    dict.fromkeys(MNIST, Size(seeds=2, num_tasks=10))
+    | dict.fromkeys(IMAGES, Size(seeds=2, num_tasks=3, num_samples=500)),
+    most_glances=2,
+    most_epochs=2,
+)
+QUICK = Scale(
+    "quick",
+    "scikit-learn's digits in place of every benchmark; 3 tasks of 60 rows, 2 seeds",
+    dict.fromkeys((*MNIST, *IMAGES), Size(seeds=2, num_tasks=3, num_samples=60)),
+    stand_ins={
+        "mnist_rotations": "digits_rotations",
+        "mnist_permutations": "digits_permutations",
+        "mnist_many_permutations": "digits_permutations",
+        "cifar100": "digits_rotations",
+        "tiny_imagenet": "digits_permutations",
+        "joint_cifar100": "joint_digits_rotations",
+        "joint_tiny_imagenet": "joint_digits_permutations",
+    },
+    most_glances=1,
+    most_epochs=2,
+    rates=(0.03, 0.3),
+)
+SCALES = {scale.name: scale for scale in (QUICK, SMALL, FULL)}
+
+
+def scale_named(name: str) -> Scale:
+    """One of `SCALES`."""
+    if name not in SCALES:
+        raise unknown_name("scale", name, SCALES)
+    return SCALES[name]

@@ -1,0 +1,176 @@
+"""The paper's tables and figures, as lists of cells (§5 of the algorithms' description)."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from lamaml.errors import unknown_name
+from lamaml.experiments import recipes
+from lamaml.experiments.reproduction.cells import Cell, cell
+from lamaml.experiments.reproduction.scales import Scale
+
+
+class Target(NamedTuple):
+    """A table or a figure.
+
+    Attributes:
+      name: the word for it on the command line.
+      title: what it shows.
+      cells: what has to be run for it at a scale.
+    """
+
+    name: str
+    title: str
+    cells: Callable[[Scale], list[Cell]]
+
+
+METHODS = {
+    "iid": "IID",
+    "online": "Online",
+    "ewc": "EWC",
+    "er": "ER",
+    "icarl": "iCaRL",
+    "gem": "GEM",
+    "a_gem": "A-GEM",
+    "mer": "MER",
+    "meta_bgd": "Meta-BGD",
+    "c_maml": "C-MAML",
+    "la_er": "La-ER",
+    "sync_la_maml": "Sync",
+    "la_maml": "La-MAML",
+}
+MNIST = {
+    "Rotations": "mnist_rotations",
+    "Permutations": "mnist_permutations",
+    "Many": "mnist_many_permutations",
+}
+IMAGES = {"CIFAR-100": "cifar100", "TinyImagenet": "tiny_imagenet"}
+RATES = {
+    "c_maml": {"α": "inner_rate", "β": "outer_rate"},
+    "sync_la_maml": {"α₀": "initial_rate", "η": "hyper_rate", "β": "outer_rate"},
+    "la_maml": {"α₀": "initial_rate", "η": "hyper_rate"},
+}
+"""The learning rates that the robustness figures vary, by symbol."""
+
+_TABLE1 = ("online", "ewc", "gem", "mer", "c_maml", "sync_la_maml", "la_maml")
+_TABLE3 = (
+    *("er", "icarl", "gem", "a_gem", "mer", "meta_bgd"),
+    *("c_maml", "la_er", "sync_la_maml", "la_maml"),
+)
+
+
+def _table1(scale: Scale) -> list[Cell]:
+    return [
+        cell(scale, METHODS[learner], column, benchmark, learner)
+        for column, benchmark in MNIST.items()
+        for learner in _TABLE1
+    ]
+
+
+def _table2(scale: Scale) -> list[Cell]:
+    return [
+        cell(scale, METHODS[learner], column, MNIST[column], learner)
+        for column in ("Rotations", "Permutations")
+        for learner in ("la_maml", "mer")
+    ]
+
+
+def _table3(scale: Scale) -> list[Cell]:
+    found = []
+    for data, benchmark in IMAGES.items():
+        for protocol in ("multiple", "single"):
+            column = f"{data}, {protocol}"
+            if protocol == "multiple":
+                joint = (f"joint_{benchmark}", "online")
+                found.append(cell(scale, "IID", column, *joint, protocol=protocol))
+            there_are = recipes.cells(benchmark)
+            found += [
+                cell(scale, METHODS[learner], column, benchmark, learner, protocol=protocol)
+                for learner in _TABLE3
+                if (protocol, learner) in there_are
+            ]
+    return found
+
+
+def _table4(scale: Scale) -> list[Cell]:
+    return [
+        cell(scale, METHODS[learner], data, benchmark, learner, probe="alignment")
+        for data, benchmark in IMAGES.items()
+        for learner in ("er", "c_maml", "sync_la_maml", "la_maml")
+    ]
+
+
+def _look_ahead(scale: Scale) -> list[Cell]:
+    return _first_tasks(
+        [cell(scale, "La-MAML", "CIFAR-100", "cifar100", "la_maml", probe="look_ahead")], 5
+    )
+
+
+def _inter_task(scale: Scale) -> list[Cell]:
+    watched = [
+        cell(scale, METHODS[learner], "CIFAR-100", "cifar100", learner, probe="inter_task")
+        for learner in ("c_maml", "la_maml")
+    ]
+    return _first_tasks(watched, 11)
+
+
+def _robustness(scale: Scale) -> list[Cell]:
+    return [
+        _varied(scale, learner, {name: value}, f"{symbol} = {value:g}")
+        for learner, rates in RATES.items()
+        for symbol, name in rates.items()
+        for value in scale.rates
+    ]
+
+
+def _robustness_grid(scale: Scale) -> list[Cell]:
+    found = []
+    for learner in ("c_maml", "la_maml"):
+        (first, one), (second, other) = RATES[learner].items()
+        found += [
+            _varied(scale, learner, {one: a, other: b}, f"{first} = {a:g}, {second} = {b:g}")
+            for a in scale.rates
+            for b in scale.rates
+        ]
+    return found
+
+
+def _time(scale: Scale) -> list[Cell]:
+    return [
+        cell(
+            scale, METHODS[learner], "CIFAR-100, multiple", "cifar100", learner, protocol="multiple"
+        )
+        for learner in ("er", "icarl", "gem", "a_gem", "la_maml")
+    ]
+
+
+def _varied(scale: Scale, learner: str, rates: Mapping[str, float], column: str) -> Cell:
+    return cell(scale, METHODS[learner], column, "cifar100", learner, changed=rates)
+
+
+def _first_tasks(found: list[Cell], num_tasks: int) -> list[Cell]:
+    """Not more than so many tasks."""
+    return [one._replace(num_tasks=min(one.num_tasks or num_tasks, num_tasks)) for one in found]
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("table1", "RA and BTI on the MNIST benchmarks", _table1),
+        Target("table2", "Running times of La-MAML and MER", _table2),
+        Target("table3", "RA and BTI on CIFAR-100 and TinyImagenet", _table3),
+        Target("table4", "Alignment of new and replayed gradients", _table4),
+        Target("figure-lookahead", "RA during inner updates and after meta-updates", _look_ahead),
+        Target("figure-intertask", "Alignment among old tasks as tasks are added", _inter_task),
+        Target("figure-robustness", "RA against one learning rate", _robustness),
+        Target("figure-robustness-grid", "RA against two learning rates", _robustness_grid),
+        Target("figure-time", "RA against wall-clock time", _time),
+    )
+}
+
+
+def targets_named(names: list[str]) -> list[Target]:
+    """Targets by name, in the paper's order; "all" for every one."""
+    for name in names:
+        if name not in ("all", *TARGETS):
+            raise unknown_name("table or figure", name, ("all", *TARGETS))
+    return [target for name, target in TARGETS.items() if name in names or "all" in names]
