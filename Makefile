@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo test check bench results soak clean
 
 demo: $(VENV)/.installed  ## learn ten tasks of rotated digits with four learners; table and report.html
 	$(BIN)/lamaml demo --report report.html
@@ -19,6 +19,9 @@ check: $(VENV)/.installed-dev  ## formatting, lint, types, layers
 
 bench: $(VENV)/.installed  ## ms an update, as a share of the machine's matrix-product rate
 	$(BIN)/lamaml bench
+
+results: $(VENV)/.installed  ## rewrite docs/results.md and README's tables from docs/results/*.json
+	$(BIN)/python -m lamaml.experiments.reproduction.documents
 
 soak: $(VENV)/.installed-dev  ## kill runs 300 times, and compare their bits with runs left alone
 	LAMAML_SOAK_KILLS=300 $(BIN)/python -m pytest tests/test_survival.py

@@ -215,18 +215,25 @@ def bench(as_json: Json = False) -> None:
 @app.command(
     epilog=_examples(
         "lamaml report runs/digits_rotations-la_maml-20261115-120000 --out report.html",
-        "lamaml report runs/demo",
+        "lamaml report runs/demo --files figures",
     )
 )
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    files: Annotated[
+        Path | None,
+        typer.Option(help="A folder for figures (SVG, PDF) and tables (Markdown, LaTeX, CSV)."),
+    ] = None,
 ) -> None:
-    """Write one self-contained page: tables, curves, heat maps, learning rates, settings."""
+    """Write one self-contained page: tables, curves, heat maps, learning rates, settings.
+
+    Learners that share seeds are compared seed by seed, with an interval.
+    """
     from lamaml.experiments.reports import write_report
     from lamaml.experiments.results import find_runs, read_run
 
-    write_report([read_run(folder) for given in runs for folder in find_runs(given)], out)
+    write_report([read_run(folder) for given in runs for folder in find_runs(given)], out, files)
     typer.echo(f"Report: {out}")
 
 
@@ -262,6 +269,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Where cells, tables and figures go.")] = Path(
         "reproduction"
     ),
+    record: Annotated[
+        Path | None, typer.Option(help="Store what was found as small JSON files there, too.")
+    ] = None,
     processes: Processes = None,
     as_json: Json = False,
 ) -> None:
@@ -272,16 +282,18 @@ def reproduce(
     (Markdown, LaTeX, CSV), figures (SVG, PDF), JSON and report.html in --out.
     --json prints one object a target.
     """
-    from lamaml.experiments.reproduction import grids
     from lamaml.experiments.reproduction import reproduce as reproduction
     from lamaml.experiments.reproduction.scales import scale_named
+    from lamaml.experiments.reproduction.tabulation import grids
     from lamaml.experiments.reproduction.targets import targets_named
     from lamaml.experiments.sessions import Stopped
 
     wanted = targets_named(targets)
     request = reproduction.Request(wanted, scale_named(scale), seeds, tasks, samples, only or ())
     try:
-        found = reproduction.reproduce(request, out, Console(stderr=True), processes)
+        found = reproduction.reproduce(
+            request, out, Console(stderr=True), processes=processes, record=record
+        )
     except Stopped:
         _complain("stopped; the same command goes on")
         raise typer.Exit(130) from None
@@ -289,10 +301,10 @@ def reproduce(
         if as_json:
             _print_json(outcome)
         else:
-            for grid in grids.grids(outcome):
+            for grid in grids(outcome):
                 Console().print(grid.rich)
     if not as_json:
-        typer.echo(f"Report: {out / 'report.html'}")
+        typer.echo(f"Report: {out / scale / 'report.html'}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,26 +1,23 @@
 """The page: self-contained, with the numbers, and no wider than the screen."""
 
-import html
 import json
 import re
 import shutil
-import subprocess
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import needs_chromium, opened
 
 from lamaml.errors import InvalidArgument
+from lamaml.experiments.comparisons import pairs_grid
 from lamaml.experiments.figures import Series, curves, heat_map, inline
 from lamaml.experiments.reports import render, write_report
 from lamaml.experiments.results import Run, read_run, summary
 from lamaml.experiments.tables import spread
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "image", "rect"}
 
 
@@ -56,7 +53,47 @@ def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     assert "77.42 ± 0.65" in page
     assert "hyper_rate" in page
     assert "diverged, &lt;nan&gt;" in page
-    assert page.count("<figcaption>") == 4 + 3
+    layers = ("hidden_1", "hidden_2", "head")
+    assert page.count("<figcaption>") == 5 + 3 * (2 + len(layers))
+    assert all(page.count(f"Learning rates of {layer}") == 3 for layer in layers)
+
+
+def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> None:
+    write_report(runs, tmp_path / "page.html", tmp_path / "files")
+    suffixes = [path.suffix for path in (tmp_path / "files").iterdir()]
+    assert suffixes.count(".svg") == suffixes.count(".pdf") == 20
+    assert suffixes.count(".md") == suffixes.count(".tex") == suffixes.count(".csv") == 2
+    drawing = (tmp_path / "files/digits_rotations-single-seen.svg").read_text()
+    assert "#2f5fd0" in drawing  # the page's blue, in the light
+    assert "var(--" not in drawing
+    table = (tmp_path / "files/digits_rotations-single.csv").read_text()
+    assert table.startswith("learner,run,RA,BTI,LA,FWT,paper's RA,ms/update\n")
+    latex = (tmp_path / "files/digits_rotations-single.tex").read_text()
+    assert r"la\_maml" in latex
+    assert "±" not in latex
+
+
+def test_two_learners_seed_by_seed(runs: list[Run]) -> None:
+    one = summary(runs[0])
+    other = summary(runs[2]) | {"ra": {"values": [v - 2.0 for v in one["ra"]["values"]]}}
+    other["ra"]["values"][1] += 1.0
+    grid = pairs_grid("digits", [("la_maml", one), ("er", other)])
+    assert grid is not None
+    assert grid.rows == [["la_maml", "er", "2", "+1.50", "−4.85 to +7.85", "no"]]
+    other["ra"]["values"][1] = None  # that seed diverged
+    assert pairs_grid("digits", [("la_maml", one), ("er", other)]) is None
+    assert pairs_grid("digits", [("la_maml", one), ("er", one | {"num_tasks": 7})]) is None
+
+
+def test_rates_are_counted_by_layer_and_task(small_run: Run) -> None:
+    for seed in small_run.seeds:
+        found = seed.rates()
+        assert len(found) == 2
+        sizes = {name: sum(layer["counts"]) for name, layer in found[0].items()}
+        assert sizes == {"hidden_1": 6500, "hidden_2": 10_100, "head": 1010}
+        # Nearly all are still near the initial rate, .15.
+        layer = found[0]["hidden_1"]
+        assert layer["low"] <= 0.15 <= layer["high"]
 
 
 def test_it_is_well_formed(page: str) -> None:
@@ -108,26 +145,11 @@ def test_a_page_that_cannot_be_written(runs: list[Run], tmp_path: Path) -> None:
         write_report(runs, tmp_path)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_chromium
 @pytest.mark.parametrize("width", [400, 1400])
 def test_it_fits_the_screen(page: str, width: int, tmp_path: Path) -> None:
-    measure = (
-        "<script>onload = () => { const root = frames[0].document.documentElement;"
-        "document.title = JSON.stringify({wide: root.scrollWidth, high: root.scrollHeight,"
-        "drawn: [...root.querySelectorAll('svg')].every(s => s.clientHeight > 50)}) }</script>"
-    )
-    frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{html.escape(page)}">'
-    (tmp_path / "frame.html").write_text(f"<!doctype html>{measure}<body>{frame}</iframe></body>")
-    quiet = ["--disable-quic", "--no-first-run", "--disable-background-networking"]
-    quiet += ["--disable-component-update", "--disable-sync", "--hide-scrollbars"]
-    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", *quiet]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", "--enable-logging=stderr"]
-    command += ["--window-size=1500,1000", "--dump-dom", f"file://{tmp_path}/frame.html"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    title = re.search(r"<title>(.*?)</title>", done.stdout)
-    assert title is not None
-    found = json.loads(html.unescape(title[1]))
+    found = opened(page, width, tmp_path)
     assert found["wide"] == width
     assert found["high"] > 900
     assert found["drawn"]
-    assert "CONSOLE" not in done.stderr
+    assert not found["console"]

@@ -13,6 +13,7 @@ from lamaml.evaluation import metrics
 from lamaml.experiments.results import Run, find_runs, read_run, summary
 
 SEED_FILES = {
+    "rates",
     *("accuracy.json", "diagnostics.jsonl", "facts.json", "status.json"),
     *(f"checkpoint-0000{task}-000000000.safetensors" for task in (1, 2)),
 }

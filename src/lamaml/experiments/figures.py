@@ -56,6 +56,26 @@ _VARIABLES = {_PAGE.soft: "--soft", _PAGE.line: "--line", _PAGE.ink: "--ink"} | 
 }
 
 
+Legend = Sequence[tuple[str, str]]
+"""(word, CSS variable of its colour)."""
+
+
+class Drawn(NamedTuple):
+    """A figure.
+
+    Attributes:
+      name: of its files, and among the drawings of a page.
+      caption: what it shows.
+      legend: its colours; () where the page has one for several.
+      draw: the drawing.
+    """
+
+    name: str
+    caption: str
+    legend: Legend
+    draw: Draw
+
+
 class Series(NamedTuple):
     """A line: where its points are, their values, the CSS variable of its colour, its dashes."""
 
@@ -242,6 +262,49 @@ def _light() -> Palette:
     colours = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", light))
     series = tuple(colours[f"--series-{number}"] for number in range(NUM_SERIES))
     return Palette(colours["--soft"], colours["--line"], colours["--ink"], series)
+
+
+def task_lines(matrix: np.ndarray, palette: Palette) -> Figure:
+    """The accuracy on each task after every task from its own on: how each fades.
+
+    Args:
+      matrix: R[i, t], NaN where not tested.
+      palette: the colours.
+    """
+    with _axes(palette, 2.9, 2.2) as (figure, axes):
+        for task in range(len(matrix)):
+            after = np.arange(task, len(matrix))
+            known = np.isfinite(matrix[after, task])
+            strength = 0.35 + 0.65 * task / max(len(matrix) - 1, 1)
+            x, y = after[known] + 1, matrix[after, task][known]
+            axes.plot(x, y, color=palette.of("--series-0"), alpha=strength, linewidth=1.1)
+            axes.plot(x[:1], y[:1], "o", color=palette.of("--series-0"), markersize=2.5)
+        axes.set_xlabel("tasks learned")
+        axes.set_ylim(0, 1)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    return figure
+
+
+def histograms(edges: np.ndarray, counts: np.ndarray, x_label: str, palette: Palette) -> Figure:
+    """Distributions that move: a column for each time, darker where more values lie.
+
+    Args:
+      edges: of the bins, one more than there are bins.
+      counts: (times, bins), shares of the values.
+      x_label: what the times count.
+      palette: the colours.
+    """
+    with _axes(palette, 2.9, 2.2) as (figure, axes):
+        axes.grid(visible=False)
+        image = np.empty((*counts.T.shape, 4))
+        image[..., :3] = matplotlib.colors.to_rgb(HEAT)
+        image[..., 3] = (counts.T / max(counts.max(), 1e-9)) ** 0.4  # rare values are seen, too
+        span = (0.5, len(counts) + 0.5, edges[0], edges[-1])
+        axes.imshow(image, interpolation="none", origin="lower", aspect="auto", extent=span)
+        axes.set_xlabel(x_label)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    return figure
 
 
 def _draw(axes: Axes, line: Series, colour: str) -> None:

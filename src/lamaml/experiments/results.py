@@ -6,6 +6,7 @@ RUN/summary.json        what `lamaml run --json` prints; written last
 RUN/seed-K/facts.json   what the seed decided in the stream
 RUN/seed-K/accuracy.json        R[i, t], b[t] and, at the end, RA, BTI, LA, FWT; shares
 RUN/seed-K/diagnostics.jsonl    a line an update: task, update, a number a diagnostic
+RUN/seed-K/rates/task-T.json    learned rates after task T, by layer: bins from low to high, counts
 RUN/seed-K/status.json          running, finished, diverged, failed or interrupted
 RUN/seed-K/checkpoint-*         the last two; the newest of a finished seed holds what it learned
 RUN/lock                        while a command works on the run: which one
@@ -49,6 +50,17 @@ class Seed:
     def ended(self) -> bool:
         """Whether there is nothing left to do: it has finished or diverged."""
         return self.status["status"] in ("finished", "diverged")
+
+    def rates(self) -> list[dict[str, Any]]:
+        """How the rates of each layer were distributed after each task; [] if none were learned."""
+        paths = [
+            self.folder / "rates" / f"task-{task + 1}.json" for task in range(len(self.matrix))
+        ]
+        known = {"low", "high", "counts"}
+        found = [_read_object(path, set()) for path in paths if path.exists()]
+        return (
+            found if all(known <= set(layer) for task in found for layer in task.values()) else []
+        )
 
     def diagnostics(self) -> dict[str, np.ndarray]:
         """Every diagnostic over all updates, by name; a half-written last line is left out."""

@@ -1,9 +1,10 @@
 """One seed of a run, from its last checkpoint to its end.
 
 What it finds goes into its folder: `facts.json` (what the seed decided in the stream),
-`accuracy.json` (rewritten at every task end), `diagnostics.jsonl` (a line an update), `status.json`
-and checkpoints. The other files are written before the checkpoint that counts on them, and cut back
-to it before the seed goes on: so they end as if it had never been cut short.
+`accuracy.json` (rewritten at every task end), `rates/` (a file a task, where rates are learned),
+`diagnostics.jsonl` (a line an update), `status.json` and checkpoints. The other files are written
+before the checkpoint that counts on them, and cut back to it, or written again, when the seed goes
+on: so they end as if it had never been cut short.
 """
 
 import hashlib
@@ -11,6 +12,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import jax
+import numpy as np
 
 from lamaml.evaluation import metrics
 from lamaml.experiments.checkpoints import Note, Origin, latest_good, written_beside
@@ -28,6 +32,8 @@ from lamaml.experiments.recipes import Experiment
 from lamaml.types import Stream
 
 LOG = "diagnostics.jsonl"
+RATES = "rates"
+RATE_BINS = 60
 EVERY = {"mlp": 100, "cnn": 10}  # updates to news of them: a second or two
 
 Report = Callable[..., None]
@@ -91,6 +97,7 @@ def written_down(
             task_ended, since = at.update == 0, since + at.num_new
             if task_ended:
                 write_accuracy(folder, at)
+                write_rates(folder, at)
             if task_ended or stop() or 0 < apart <= since:
                 write(at)
                 since = 0
@@ -160,6 +167,21 @@ def write_accuracy(folder: Path, at: Checkpoint) -> None:
     if at.task == len(at.matrix):
         found |= metrics(at.matrix, at.baseline)._asdict()
     write_json(folder / "accuracy.json", found)
+
+
+def write_rates(folder: Path, at: Checkpoint) -> None:
+    """How the learning rates of each layer are distributed, if they are learned; a file a task."""
+    rates = at.state._asdict().get("rates")
+    if rates is None:
+        return
+    layers = {}
+    for name, layer in rates.items():
+        values = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(layer)])
+        counts, edges = np.histogram(np.maximum(values, 0.0), bins=RATE_BINS)
+        layers[name] = {"low": edges[0], "high": edges[-1], "counts": counts}
+    with writing(folder / RATES):
+        (folder / RATES).mkdir(exist_ok=True)
+    write_json(folder / RATES / f"task-{at.task}.json", layers)
 
 
 def _num_made(at: Checkpoint | None, updates: Sequence[int]) -> int:

@@ -11,7 +11,7 @@ from lamaml.streams.preprocessing import Scale
 from lamaml.streams.randomness import generator
 from lamaml.types import Examples, Stream
 
-NUM_VALIDATION = 1000
+NUM_VALIDATION = 1000  # images that no task trains on
 
 
 def mnist_rotations(*, seed: int, num_tasks: int = 20, num_samples: int = 1000) -> Stream:
@@ -56,11 +56,11 @@ def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int
     Args:
       seed: decides the permutations, the validation images and which images a task trains on.
       num_tasks: the first so many, at most 100.
-      num_samples: training images a task, at most 59,000; 1000 validate, all 10,000 test.
+      num_samples: training images a task, at most 59,000; 200 validate, all 10,000 test.
     """
     return permuted_stream(
         "mnist_many_permutations",
-        partial(_pool, seed),
+        partial(_pool, seed, num_validation=200),  # as many as a task trains on
         seed=seed,
         num_tasks=num_tasks,
         num_samples=num_samples,
@@ -68,11 +68,11 @@ def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int
     )
 
 
-def _pool(seed: int) -> Pool:
+def _pool(seed: int, num_validation: int = NUM_VALIDATION) -> Pool:
     images = Examples(_images("train-images-idx3-ubyte.gz"), _labels("train-labels-idx1-ubyte.gz"))
     test = Examples(_images("t10k-images-idx3-ubyte.gz"), _labels("t10k-labels-idx1-ubyte.gz"))
     shuffled = generator(seed, "validation").permutation(len(images))
-    return Pool(images, shuffled[NUM_VALIDATION:], shuffled[:NUM_VALIDATION], test, Scale(255))
+    return Pool(images, shuffled[NUM_VALIDATION:], shuffled[:num_validation], test, Scale(255))
 
 
 def _images(name: str) -> np.ndarray:

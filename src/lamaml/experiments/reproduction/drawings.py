@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lamaml.experiments.figures import Draw, Series, curves, grid_map, points
+from lamaml.experiments.figures import Drawn, Series, curves, grid_map, points
 from lamaml.experiments.reproduction.targets import RATES
 
 Cells = Sequence[Mapping[str, Any]]
@@ -25,25 +25,6 @@ COLOURS = {
     "iCaRL": "--series-9",
 }
 """Of a method, the same everywhere."""
-
-Legend = Sequence[tuple[str, str]]
-"""(word, CSS variable of its colour)."""
-
-
-class Drawn(NamedTuple):
-    """A figure.
-
-    Attributes:
-      name: of its files.
-      caption: what it shows.
-      legend: its colours.
-      draw: the drawing.
-    """
-
-    name: str
-    caption: str
-    legend: Legend
-    draw: Draw
 
 
 def drawings(outcome: Mapping[str, Any]) -> list[Drawn]:

@@ -12,8 +12,8 @@ from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.scales import MNIST, Scale
 from lamaml.experiments.reproduction.targets import Target
-from lamaml.experiments.reproduction.verdicts import Sample, sampled, verdict
 from lamaml.experiments.results import METRICS, Run, Seed, read_run, summary
+from lamaml.experiments.verdicts import Sample, sampled, verdict
 
 Found = dict[str, Any]
 """A cell as it is stored."""
@@ -23,12 +23,15 @@ PAPER_SEEDS = dict.fromkeys(MNIST, 5)
 _MOST_POINTS = 250  # of a stored curve
 
 
-def outcome(target: Target, scale: Scale, cells: Sequence[Cell], store: Path) -> dict[str, Any]:
+def outcome(
+    target: Target, scale: Scale, about: str, cells: Sequence[Cell], store: Path
+) -> dict[str, Any]:
     """What the finished runs of a target say; cells that were never run are left out.
 
     Args:
       target: the table or figure.
       scale: they were run at.
+      about: how much of the paper's protocol that is.
       cells: the target's.
       store: the folder of the cells' folders.
     """
@@ -39,7 +42,7 @@ def outcome(target: Target, scale: Scale, cells: Sequence[Cell], store: Path) ->
         "target": target.name,
         "title": target.title,
         "scale": scale.name,
-        "about": scale.about,
+        "about": about,
         "cells": found,
         "missing": [f"{cell.row}, {cell.column}" for cell in cells if cell not in there],
         "claims": judged(target.name, found),

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from lamaml.experiments.figures import inline
+from lamaml.experiments.figures import Legend, inline
 from lamaml.experiments.folders import writing
+from lamaml.experiments.grids import Grid
 from lamaml.experiments.reports import pages
-from lamaml.experiments.reproduction.drawings import Legend, drawings
-from lamaml.experiments.reproduction.grids import Grid, grids
+from lamaml.experiments.reproduction.drawings import drawings
+from lamaml.experiments.reproduction.tabulation import grids
 
 
 class Picture(NamedTuple):
@@ -43,8 +44,8 @@ def render_page(outcomes: Sequence[Mapping[str, Any]]) -> str:
             found,
             grids(found),
             [
-                Picture(caption, legend, Markup(inline(draw, name)))  # noqa: S704  (our own SVG)
-                for name, caption, legend, draw in drawings(found)
+                Picture(d.caption, d.legend, Markup(inline(d.draw, d.name)))  # noqa: S704  (our SVG)
+                for d in drawings(found)
             ],
         )
         for found in outcomes

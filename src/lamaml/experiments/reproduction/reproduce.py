@@ -1,13 +1,14 @@
 """Tables and figures from nothing: run what is missing, and write down what was found.
 
-OUT/cells/...               a run folder a cell; finished ones are never computed again
-OUT/TARGET.json             what was found
-OUT/TARGET.md .tex .csv     its tables
-OUT/FIGURE.svg .pdf         its figures
-OUT/report.html             all of it on one page
+OUT/cells/...                       a run folder a cell; finished ones are never computed again
+OUT/SCALE/TARGET.json               what was found
+OUT/SCALE/TARGET.md .tex .csv       its tables
+OUT/SCALE/FIGURE.svg .pdf           its figures
+OUT/SCALE/report.html               all of it on one page
 """
 
 import contextlib
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,15 +24,14 @@ from lamaml.experiments.locks import locked
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.estimates import in_words, seconds_left
-from lamaml.experiments.reproduction.grids import grids
 from lamaml.experiments.reproduction.outcomes import outcome
 from lamaml.experiments.reproduction.pages import write_page
 from lamaml.experiments.reproduction.scales import Scale
+from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import Target
 from lamaml.experiments.results import read_run
 from lamaml.experiments.runs import Plan
 from lamaml.experiments.sessions import resume_watched
-from lamaml.streams.files import written_whole
 
 
 class Request(NamedTuple):
@@ -52,6 +52,27 @@ class Request(NamedTuple):
     num_tasks: int | None = None
     num_samples: int | None = None
     only: Sequence[str] = ()
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """What the command line calls them: ("tasks", "5")."""
+        sizes = {"tasks": self.num_tasks, "samples": self.num_samples, "seeds": self.seeds}
+        given = [(name, str(size)) for name, size in sizes.items() if size is not None]
+        return given + [("only", word) for word in self.only]
+
+    @property
+    def about(self) -> str:
+        """How much of the paper's protocol is run."""
+        return "; ".join([self.scale.about, *(f"{name} {value}" for name, value in self.options)])
+
+    def command(self, target: Target) -> str:
+        """What to type for one target."""
+        words = ["lamaml", "reproduce", target.name, "--scale", self.scale.name]
+        return shlex.join([*words, *(w for name, v in self.options for w in (f"--{name}", v))])
+
+    def label(self, target: Target) -> str:
+        """A name for what is found, as that of a file."""
+        return "-".join([target.name, self.scale.name, *(f"{n}-{v}" for n, v in self.options)])
 
     def cells(self, target: Target) -> list[Cell]:
         """Of one target."""
@@ -83,9 +104,21 @@ class Request(NamedTuple):
 
 
 def reproduce(
-    request: Request, out: Path, console: Console, processes: int | None = None
+    request: Request,
+    out: Path,
+    console: Console,
+    *,
+    processes: int | None = None,
+    record: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Run the cells that are missing; then write what was found, and return it.
+
+    Args:
+      request: what.
+      out: where it goes.
+      console: shows how far it is.
+      processes: runs at once; None for one a core.
+      record: a folder for the outcomes alone, as small JSON files.
 
     Raises:
       Stopped: by Ctrl-C or SIGTERM; the same command goes on.
@@ -98,27 +131,32 @@ def reproduce(
         unfinished = [plan.out for plan, count in zip(plans, left, strict=True) if count]
     if unfinished:
         resume_watched(unfinished, console, processes)
-    return written(request, out)
+    return written(request, out, record)
 
 
-def written(request: Request, out: Path) -> list[dict[str, Any]]:
-    """Write tables, figures and the page of what there is."""
+def written(request: Request, out: Path, record: Path | None = None) -> list[dict[str, Any]]:
+    """Write tables, figures and the page of what there is; outcomes to `record`, too."""
     found = []
     for target in request.targets:
         cells = request.cells(target)
         if not cells:
             continue
-        result = outcome(target, request.scale, cells, out / "cells")
-        write_json(out / f"{target.name}.json", result)
+        result = outcome(target, request.scale, request.about, cells, out / "cells")
+        result |= {"command": request.command(target)}
+        folder = out / request.scale.name
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+        write_json(folder / f"{target.name}.json", result)
+        if record is not None:
+            with writing(record):
+                record.mkdir(parents=True, exist_ok=True)
+            write_json(record / f"{request.label(target)}.json", result)
         for grid in grids(result):
-            for suffix, text in ((".md", grid.markdown), (".tex", grid.latex), (".csv", grid.csv)):
-                path = out / f"{grid.name}{suffix}"
-                with writing(path), written_whole(path) as file:
-                    file.write(text.rstrip("\n").encode() + b"\n")
-        for name, _, _, draw in drawings(result):
-            export(draw, out / name)
+            grid.write(folder)
+        for drawn in drawings(result):
+            export(drawn.draw, folder / drawn.name)
         found.append(result)
-    write_page(found, out / "report.html")
+    write_page(found, out / request.scale.name / "report.html")
     return found
 
 
@@ -152,7 +190,7 @@ def _announce(
     processes: int | None,
 ) -> None:
     names = ", ".join(target.name for target in request.targets)
-    console.print(f"{names} at scale {request.scale.name}: {request.scale.about}", highlight=False)
+    console.print(f"{names} at scale {request.scale.name}: {request.about}", highlight=False)
     count = sum(left)
     if not count:
         console.print(f"all {len(cells)} cells are finished: nothing is computed again")

@@ -72,10 +72,10 @@ def higher(one: Sample | None, other: Sample | None) -> bool | None:
     return False if _welch(one, other, "less") < LEVEL else None
 
 
-def difference(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+def paired(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
     """The mean difference of pairs of the same seed, and its 95 % interval (Student's t).
 
-    >>> [round(value, 2) for value in difference([3.0, 4.0, 5.0], [1.0, 2.0, 4.0])]
+    >>> [round(value, 2) for value in paired([3.0, 4.0, 5.0], [1.0, 2.0, 4.0])]
     [1.67, 0.23, 3.1]
     """
     found = sampled([a - b for a, b in zip(one, other, strict=True)])

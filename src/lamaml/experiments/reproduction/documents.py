@@ -1,0 +1,75 @@
+"""The project's own documents: their tables are written from stored outcomes, never by hand.
+
+    python -m lamaml.experiments.reproduction.documents      (`make results`)
+
+rewrites docs/results.md, and in README.md what stands between `<!-- NAME -->` and `<!-- end -->`,
+from docs/results/NAME.json. A test says when they differ.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lamaml.experiments.reproduction.tabulation import grids
+
+_INTRODUCTION = """# Results
+
+Written by `make results` from the outcomes in [results/](results/), which `lamaml reproduce` has
+found; the command above each table prints it again. Accuracies in percent, mean ± sd over seeds.
+
+A verdict is Welch's test, two-sided, at 5 %, of our seeds against the paper's mean, sd and number
+of seeds: `within` where it finds no difference, else `above` or `below`; – with fewer than two
+seeds, or where the experiment is smaller than the paper's. A claim in words passes or fails only
+where the seeds tell the methods apart.
+"""
+
+
+def results_page(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
+    """docs/results.md.
+
+    Args:
+      outcomes: by the name of their file.
+    """
+    return "\n".join([_INTRODUCTION, *map(_section, outcomes.values())])
+
+
+def with_tables(text: str, outcomes: Mapping[str, Mapping[str, Any]]) -> str:
+    """A document whose marked tables are those of the outcomes."""
+
+    def table(mark: re.Match[str]) -> str:
+        outcome = outcomes[mark[1]]
+        tables = "\n\n".join(grid.markdown for grid in grids(outcome))
+        return f"<!-- {mark[1]} -->\n{tables}\n<!-- end -->"
+
+    return re.sub(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
+
+
+def stored(folder: Path) -> dict[str, dict[str, Any]]:
+    """The outcomes of a folder, by the name of their file."""
+    return {
+        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))
+    }
+
+
+def _section(outcome: Mapping[str, Any]) -> str:
+    title = f"## {outcome['title']}\n\n`{outcome['command']}`: {outcome['about']}."
+    tables = "\n\n".join(grid.markdown for grid in grids(outcome))
+    notes = f"Made with {'; '.join(outcome['versions'])}; code {', '.join(outcome['revisions'])}."
+    if outcome["missing"]:
+        notes = f"Not run: {'; '.join(outcome['missing'])}. {notes}"
+    return f"{title}\n\n{tables}\n\n{notes}\n"
+
+
+def main(root: Path) -> None:
+    """Rewrite the documents of a checkout."""
+    outcomes = stored(root / "docs" / "results")
+    (root / "docs" / "results.md").write_text(results_page(outcomes), "utf-8")
+    readme = root / "README.md"
+    readme.write_text(with_tables(readme.read_text("utf-8"), outcomes), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))

@@ -1,0 +1,106 @@
+"""What is run for each table and figure, and under which name it is found again."""
+
+import ast
+from dataclasses import replace
+
+import pytest
+
+from lamaml.errors import LamamlError
+from lamaml.experiments.recipes import PROTOCOLS, benchmarks, cells, recipe
+from lamaml.experiments.reproduction import cells as cells_module
+from lamaml.experiments.reproduction.cells import Cell, cell
+from lamaml.experiments.reproduction.estimates import num_updates, seconds_a_seed
+from lamaml.experiments.reproduction.scales import FULL, QUICK, SCALES, scale_named
+from lamaml.experiments.reproduction.targets import TARGETS, targets_named
+
+
+@pytest.fixture
+def one() -> Cell:
+    return cell(FULL, "La-MAML", "Rotations", "mnist_rotations", "la_maml")
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_every_target_has_cells_at_every_scale(target, scale) -> None:
+    found = target.cells(scale)
+    assert len({(c.row, c.column) for c in found}) == len(found) > 0
+    assert all(num_updates(c) > 0 and seconds_a_seed(c, {}) > 0 for c in found)
+
+
+def test_the_paper_is_whole() -> None:
+    """Every published cell of the recipes is in Table 1 or Table 3."""
+    published = {
+        (benchmark, protocol, learner)
+        for benchmark in benchmarks()
+        for protocol, learner in cells(benchmark)
+        if recipe(benchmark, learner, protocol=protocol).published
+    }
+    shown = {
+        (c.recipe.benchmark, c.recipe.protocol, c.recipe.learner)
+        for name in ("table1", "table3")
+        for c in TARGETS[name].cells(FULL)
+    }
+    assert published <= shown
+    assert shown - published == {("tiny_imagenet", "multiple", "meta_bgd")}  # the paper's *
+
+
+def test_full_is_the_papers_protocol() -> None:
+    for target in TARGETS.values():
+        for c in target.cells(FULL):
+            assert not c.cut
+            assert c.num_samples is None
+            assert c.recipe.protocol in PROTOCOLS
+            own = recipe(c.recipe.benchmark, c.recipe.learner, protocol=c.recipe.protocol)
+            assert c.recipe.settings == dict(own.settings) | dict(c.changed)
+
+
+def test_quick_needs_no_file() -> None:
+    for target in TARGETS.values():
+        assert all("digits" in c.recipe.benchmark for c in target.cells(QUICK))
+
+
+def test_a_name_is_of_its_settings_size_and_source(one: Cell, monkeypatch) -> None:
+    other = replace(one.recipe, settings={**one.recipe.settings, "hyper_rate": 0.2})
+    names = [
+        one.name,
+        one._replace(recipe=other).name,
+        one._replace(num_tasks=5).name,
+        one._replace(num_samples=5).name,
+        one._replace(recipe=replace(one.recipe, probe="alignment")).name,
+    ]
+    assert len(set(names)) == len(names)
+    assert one._replace(row="x", column="y", seeds=3).name == one.name
+    assert one._replace(recipe=replace(one.recipe, published={})).name == one.name
+    changed = {"lamaml.learners.inner_loop": "x = 1", "lamaml.streams.mnist": "x = 1"}
+    parsed = cells_module._parsed
+    for module, source in changed.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                cells_module,
+                "_parsed",
+                lambda name, m=module, s=source: ast.parse(s) if name == m else parsed(name),
+            )
+            cells_module._source.cache_clear()
+            assert one.name != names[0], module
+    cells_module._source.cache_clear()
+    assert one.name == names[0]
+
+
+def test_comments_do_not_count(one: Cell, tmp_path, monkeypatch) -> None:
+    module = tmp_path / "some_source.py"
+    monkeypatch.syspath_prepend(tmp_path)
+    module.write_text('"""Doc."""\n\ndef f():\n    """Doc."""\n    return 1\n')
+    before = ast.dump(cells_module._parsed("some_source"))
+    module.write_text('"""Other."""\n# why\ndef f():\n    return 1\n')
+    assert ast.dump(cells_module._parsed("some_source")) == before
+    module.write_text('"""Other."""\ndef f():\n    return 2\n')
+    assert ast.dump(cells_module._parsed("some_source")) != before
+
+
+def test_wrong_words_are_refused() -> None:
+    with pytest.raises(LamamlError, match="table1"):
+        targets_named(["tabel1"])
+    with pytest.raises(LamamlError, match="quick"):
+        scale_named("quik")
+    assert [t.name for t in targets_named(["all"])] == list(TARGETS)
+    assert [t.name for t in targets_named(["table3", "table1"])] == ["table1", "table3"]

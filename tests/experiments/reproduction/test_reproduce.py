@@ -1,0 +1,175 @@
+"""`lamaml reproduce` from end to end, on the embedded digits: killed, started again, looked at."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import needs_chromium, opened
+
+from lamaml import cli
+from lamaml.experiments.reproduction.documents import results_page, stored, with_tables
+from lamaml.experiments.reproduction.pages import render_page
+from lamaml.experiments.reproduction.tabulation import grids
+from lamaml.experiments.reproduction.targets import TARGETS
+
+ROOT = Path(__file__).parents[3]
+COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
+TIMES = ("seconds", "train_seconds", "ms_per_update")
+
+
+def finished(store: Path) -> dict[Path, tuple[int, bytes]]:
+    """Every file of the seeds that have finished, and when it was written."""
+    seeds = [
+        status.parent
+        for status in store.glob("*/seed-*/status.json")
+        if json.loads(status.read_bytes())["status"] == "finished"
+    ]
+    files = [file for seed in seeds for file in sorted(seed.iterdir())]
+    return {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in files}
+
+
+def killed_after(num_files: int, out: Path) -> dict[Path, tuple[int, bytes]]:
+    """Start everything, kill it with all it has started, and say what had been finished."""
+    command = [*COMMAND, "all", "--scale", "quick", "--out", str(out)]
+    with (out / "said").open("wb") as said, subprocess.Popen(command, stderr=said) as process:
+        while len(finished(out / "cells")) < num_files:
+            assert process.poll() is None, (out / "said").read_text()
+            time.sleep(0.2)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        for pid in [process.pid, *map(int, children.split())]:
+            os.kill(pid, signal.SIGKILL)
+    time.sleep(0.5)  # until the workers are gone, too
+    return finished(out / "cells")
+
+
+@pytest.fixture(scope="module")
+def killed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[Path, tuple[int, bytes]], str]:
+    """A folder where all was killed and started again; what was finished then; what was said."""
+    out = tmp_path_factory.mktemp("reproduction")
+    before = killed_after(60, out)
+    done = subprocess.run(
+        [*COMMAND, "all", "--scale", "quick", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return out, before, done.stderr
+
+
+@pytest.fixture(scope="module")
+def outcomes(killed) -> dict[str, dict[str, Any]]:
+    out, _, _ = killed
+    return {name: json.loads((out / "quick" / f"{name}.json").read_text()) for name in TARGETS}
+
+
+def without_times(outcome: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in cell.items() if k not in TIMES} for cell in outcome["cells"]]
+
+
+def test_finished_cells_are_not_computed_again(killed) -> None:
+    _, before, said = killed
+    assert len(before) >= 60
+    for file, (written, content) in before.items():
+        assert file.stat().st_mtime_ns == written, file
+        assert file.read_bytes() == content
+    cells = re.search(r"(\d+) cells, (\d+) of them not finished: (\d+) runs, .* about", said)
+    assert cells is not None
+    assert int(cells[2]) < int(cells[1])
+
+
+def test_it_ends_as_if_it_had_not_been_killed(killed, outcomes, tmp_path: Path) -> None:
+    names = ["table4", "figure-lookahead", "figure-time"]
+    command = [*COMMAND, *names, "--scale", "quick", "--out", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True)
+    for name in names:
+        alone = json.loads((tmp_path / "quick" / f"{name}.json").read_text())
+        assert without_times(alone) == without_times(outcomes[name])
+
+
+def test_a_third_time_nothing_is_computed_and_the_page_is_the_same(killed, capfd) -> None:
+    out, _, _ = killed
+    page = (out / "quick/report.html").read_bytes()
+    with pytest.raises(SystemExit) as ending:
+        cli.main(["reproduce", "all", "--scale", "quick", "--out", str(out), "--json"])
+    assert ending.value.code == 0
+    printed, said = capfd.readouterr()
+    assert "nothing is computed again" in said
+    assert [json.loads(line)["target"] for line in printed.splitlines()] == list(TARGETS)
+    assert (out / "quick/report.html").read_bytes() == page
+
+
+def test_every_cell_has_its_numbers(outcomes) -> None:
+    for name, outcome in outcomes.items():
+        assert outcome["missing"] == []
+        assert outcome["scale"] == "quick"
+        for cell in outcome["cells"]:
+            assert set(cell["statuses"]) <= {"finished", "diverged"}, (name, cell["row"])
+            assert set(cell["verdicts"].values()) <= {"–"}  # digits are not the paper's data
+    assert all(cell["measured"]["alignment"] for cell in outcomes["table4"]["cells"])
+    assert outcomes["figure-lookahead"]["cells"][0]["measured"] is not None
+    assert all(len(c["ra"]["values"]) == 2 for c in outcomes["table1"]["cells"])
+
+
+def test_tables_and_figures_are_files_too(killed, outcomes) -> None:
+    folder = killed[0] / "quick"
+    for name, outcome in outcomes.items():
+        for suffix in (".md", ".tex", ".csv"):
+            assert (folder / f"{name}{suffix}").stat().st_size > 50
+        rows = (folder / f"{name}.csv").read_text().splitlines()
+        assert len(rows) == 1 + len(grids(outcome)[0].rows)
+    for figure in ("robustness-la_maml", "robustness-grid-c_maml", "time", "intertask"):
+        assert (folder / f"figure-{figure}.svg").read_bytes().startswith(b"<?xml")
+        assert (folder / f"figure-{figure}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_more_seeds_keep_those_there_are(killed, tmp_path: Path) -> None:
+    command = [*COMMAND, "table2", "--scale", "quick", "--only", "la-maml", "--out", str(tmp_path)]
+    subprocess.run([*command, "--seeds", "1"], check=True, capture_output=True)
+    before = finished(tmp_path / "cells")
+    subprocess.run([*command, "--seeds", "2"], check=True, capture_output=True)
+    assert all(file.stat().st_mtime_ns == written for file, (written, _) in before.items())
+    found = json.loads((tmp_path / "quick/table2.json").read_text())
+    assert [len(cell["ra"]["values"]) for cell in found["cells"]] == [2, 2]
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [400, 1400])
+def test_the_page_fits_the_screen(outcomes, width: int, tmp_path: Path) -> None:
+    found = opened(render_page(list(outcomes.values())), width, tmp_path)
+    assert found["wide"] == width
+    assert found["drawn"]
+    assert not found["console"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["table9"], "table1"),
+        (["table1", "--scale", "tiny"], "quick"),
+        (["table1", "--scale", "quick", "--only", "nothing"], "no cell is called so"),
+    ],
+)
+def test_wrong_words_are_one_line(arguments, words, capfd, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ending:
+        cli.main(["reproduce", *arguments, "--out", str(tmp_path / "out")])
+    said = capfd.readouterr().err
+    assert ending.value.code == 2
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_documents_say_what_the_outcomes_say() -> None:
+    found = stored(ROOT / "docs/results")
+    assert (ROOT / "docs/results.md").read_text("utf-8") == results_page(found)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert with_tables(readme, found) == readme
