@@ -1,7 +1,8 @@
 """What a run can be asked to measure on its way, besides its accuracy; it learns the same bits.
 
 alignment    cosine of new and replayed gradients, in the first glance at every batch (Table 4)
-look_ahead   accuracy after the fast updates and after the meta-update, every 25 (Figure 3)
+look_ahead   accuracy after the fast updates and after the meta-update, every 25 (Figure 3), or
+             four times a task where that is shorter
 inter_task   how alike the gradients of the old tasks are, at the end of every task (Appendix A)
 """
 
@@ -59,9 +60,10 @@ def _look_ahead(
     loss: Loss,
     model: Model,
     stream: Stream,
-    _schedule: Schedule,
+    schedule: Schedule,
     settings: Settings,
 ) -> Learner:
+    every = min(LOOK_AHEAD_EVERY, max(1, updates_per_task(stream, schedule)[0] // 4))
     look = look_ahead(
         loss,
         model,
@@ -72,7 +74,7 @@ def _look_ahead(
         clip_inner_rates=settings.get("clip_inner_rates", False),
     )
     rows = blocks([task.validation for task in stream.tasks], MOST_ROWS)
-    return watched(learner, rows, look, every=LOOK_AHEAD_EVERY)
+    return watched(learner, rows, look, every=every)
 
 
 def _inter_task(

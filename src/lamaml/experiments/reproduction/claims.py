@@ -56,8 +56,12 @@ def _known(values: Sequence[bool | None]) -> bool | None:
 
 
 def _show(*pairs: tuple[str, Sample | None], digits: int = 1) -> str:
-    known = [f"{name} {found.mean:.{digits}f}" for name, found in pairs if found]
+    known = [f"{name} {_number(found.mean, digits)}" for name, found in pairs if found]
     return ", ".join(known)
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def order(*rows: str, columns: Sequence[str]) -> Callable[[Cells], tuple[bool | None, str]]:
@@ -126,7 +130,7 @@ def _aligned(cells: Cells) -> tuple[bool | None, str]:
             answers.append(None)
             continue
         answers += [value >= 10 * base > 0 or base <= 0 < value for value in means.values()]
-        words = [f"{row} {value:.4f}" for row, value in {"ER": base, **means}.items()]
+        words = [f"{row} {_number(value, 4)}" for row, value in {"ER": base, **means}.items()]
         shown.append(f"{data}: {', '.join(words)}")
     return _known(answers), "; ".join(shown)
 
@@ -157,7 +161,9 @@ def _stays_positive(cells: Cells) -> tuple[bool | None, str]:
         for cell in cells
         if cell["measured"]
     }
-    shown = "; ".join(f"{row}: {min(m):.3f} to {max(m):.3f}" for row, m in means.items() if m)
+    shown = "; ".join(
+        f"{row}: {_number(min(m), 3)} to {_number(max(m), 3)}" for row, m in means.items() if m
+    )
     return _known([min(m) > 0 for m in means.values() if m]), shown
 
 

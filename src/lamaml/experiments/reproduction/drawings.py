@@ -36,7 +36,7 @@ def drawings(outcome: Mapping[str, Any]) -> list[Drawn]:
 def _look_ahead(cells: Cells) -> list[Drawn]:
     found = []
     for cell in cells:
-        if measured := cell["measured"]:
+        if (measured := cell["measured"]) and measured["updates"]:
             x, names = np.array(measured["updates"]), ("accuracy_inner", "accuracy_after")
             colours = ("--series-6", "--series-0")
             series = [

@@ -178,7 +178,8 @@ def _data(cell: Mapping[str, Any]) -> str:
     """The column, and how much of it was run."""
     sizes = {"tasks": cell["num_tasks"], "rows": cell["num_samples"]}
     words = [f"{size} {name}" for name, size in sizes.items() if size is not None]
-    return f"{cell['column']} ({', '.join(words)})" if words else str(cell["column"])
+    column = f"digits as {cell['column']}" if "digits" in cell["benchmark"] else cell["column"]
+    return f"{column} ({', '.join(words)})" if words else str(column)
 
 
 def _smaller(cell: Mapping[str, Any]) -> bool:
