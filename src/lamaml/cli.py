@@ -280,7 +280,8 @@ def reproduce(
     Says how long it will take before it starts. Stopped or killed, the same
     command goes on; finished cells are never computed again. Leaves tables
     (Markdown, LaTeX, CSV), figures (SVG, PDF), JSON and report.html in --out.
-    --json prints one object a target.
+    --json prints one object a target. Exit code: 0, 1 if a run failed, 2 for a
+    mistake of yours, 130 if you stopped it; a run that diverges is a result.
     """
     from lamaml.experiments.reproduction import reproduce as reproduction
     from lamaml.experiments.reproduction.scales import scale_named
@@ -305,6 +306,8 @@ def reproduce(
                 Console().print(grid.rich)
     if not as_json:
         typer.echo(f"Report: {out / scale / 'report.html'}")
+    statuses = {word for outcome in found for cell in outcome["cells"] for word in cell["statuses"]}
+    raise typer.Exit(0 if statuses <= {"finished", "diverged"} else 1)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -28,6 +28,17 @@ SETS = [examples(seed) for seed in (1, 2, 3, 4)]
 ROWS = blocks(SETS, 6)
 
 
+LOOK = look_ahead(
+    LOSS,
+    MODEL,
+    lambda x: x,
+    classes_per_task=None,
+    inner_steps=3,
+    inner_clamp=None,
+    clip_inner_rates=False,
+)
+
+
 def batch(task: int, seed: int) -> Batch:
     found = examples(seed, 6)
     return Batch(jnp.array(found.x), jnp.array(found.y), jnp.full(6, task), jnp.ones(6))
@@ -49,17 +60,8 @@ def run(learner, tasks):  # type: ignore[no-untyped-def]
 
 
 def test_a_look_every_so_many_updates_changes_nothing() -> None:
-    look = look_ahead(
-        LOSS,
-        MODEL,
-        lambda x: x,
-        classes_per_task=None,
-        inner_steps=3,
-        inner_clamp=None,
-        clip_inner_rates=False,
-    )
     plain, _ = run(LEARNER, [0, 0, 1, 1])
-    states, infos = run(watched(LEARNER, ROWS, look, every=2), [0, 0, 1, 1])
+    states, infos = run(watched(LEARNER, ROWS, LOOK, every=2), [0, 0, 1, 1])
     assert [np.isnan(info["accuracy_after"]) for info in infos] == [True, False, True, False]
     assert infos[1]["accuracy_after"] == pytest.approx(accuracy(plain[2].params, SETS[:1]))
     assert infos[3]["accuracy_after"] == pytest.approx(accuracy(plain[4].params, SETS[:2]))
@@ -72,16 +74,7 @@ def test_a_look_every_so_many_updates_changes_nothing() -> None:
 
 
 def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
-    look = look_ahead(
-        LOSS,
-        MODEL,
-        lambda x: x,
-        classes_per_task=None,
-        inner_steps=3,
-        inner_clamp=None,
-        clip_inner_rates=False,
-    )
-    states, infos = run(watched(LEARNER, ROWS, look, every=1), [0, 0, 1])
+    states, infos = run(watched(LEARNER, ROWS, LOOK, every=1), [0, 0, 1])
     before, rows = states[2].learned, batch(1, 2)
     fast = before.params
     for step in range(3):

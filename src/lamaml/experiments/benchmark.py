@@ -6,8 +6,8 @@ pass is 6 operations a weight use (multiply-add) and row, and a Hessian-vector p
 order needs for every inner row, is 12 more. What an update does besides is overhead.
 
 Two comparisons stand beside the shares: ten examples of MER, as in its paper, against one glance of
-La-MAML at ten; and GEM after more and more tasks, which should cost what it has seen. Last comes
-what checkpoints cost.
+La-MAML at ten; and GEM after more and more tasks, which should cost what it has seen. Last come
+what checkpoints cost, and what the scikit-learn estimator adds to the bare update.
 """
 
 import json
@@ -22,6 +22,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from lamaml.estimators.latency import measure as measure_estimator
 from lamaml.experiments.checkpoint_cost import milliseconds_to_write, slowdown
 from lamaml.experiments.engines import worker_environment
 from lamaml.experiments.recipes import MODELS
@@ -72,11 +73,13 @@ def main_measurements(
        "updates": [{learner, model, order, threads, ms, gflop, share}, ...],
        "mer": [{threads, ms, la_maml_ms, ratio}, ...],
        "gem": [{threads, tasks_seen, ms}, ...],
-       "checkpoints": [{threads, seconds, seconds_without, slower, cifar_ms}, ...]},
+       "checkpoints": [{threads, seconds, seconds_without, slower, cifar_ms}, ...],
+       "estimator": [{threads, partial_fit_ms, bare_update_ms, ratio, predict_one_ms,
+                      programs_compiled}, ...]},
       the best of several.
     """
     found: dict[str, Any] = {"gemm_gflops": {}, "updates": [], "mer": [], "gem": []}
-    found["checkpoints"] = []
+    found |= {"checkpoints": [], "estimator": []}
     with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
         for count in threads:
             process = subprocess.Popen(  # noqa: S603
@@ -117,7 +120,8 @@ def measure_here(threads: int) -> None:
     batch = rows_of("cnn", 1)
     state = build("la_maml", "cnn", "first", loss).init(network.init(jax.random.key(0)), batch)
     cost = {**slowdown(), "cifar_ms": milliseconds_to_write(state)}
-    _say({**found, "checkpoints": [cost]})
+    _say({"working_on": f"{threads} threads: the estimator"})
+    _say({**found, "checkpoints": [cost], "estimator": [measure_estimator()]})
 
 
 def findings(best: dict[str, float]) -> dict[str, Any]:

@@ -7,90 +7,76 @@ inter_task   how alike the gradients of the old tasks are, at the end of every t
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.evaluation import blocks, inter_task, look_ahead, watched, with_alignment
+from lamaml.evaluation.watching import Rows
 from lamaml.experiments.protocol import Schedule, updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
 LOOK_AHEAD_EVERY = 25  # updates, as in the paper's figure
 MOST_ROWS = 250  # of a task's validation rows
 
-Settings = Mapping[str, Any]
 
+class Parts(NamedTuple):
+    """What a run is made of besides its learner.
 
-def probed(
-    name: str,
-    learner: Learner,
-    *,
-    loss: Loss,
-    model: Model,
-    stream: Stream,
-    schedule: Schedule,
-    settings: Settings,
-) -> Learner:
-    """The same learner, with a probe's numbers among its diagnostics.
-
-    Args:
-      name: one of `PROBES`.
-      learner: is not changed by it.
+    Attributes:
       loss: the learner's.
       model: the network.
       stream: its validation rows are what the learner is watched with.
       schedule: of the run.
       settings: of the learner, by name.
     """
+
+    loss: Loss
+    model: Model
+    stream: Stream
+    schedule: Schedule
+    settings: Mapping[str, Any]
+
+
+def probed(name: str, learner: Learner, parts: Parts) -> Learner:
+    """The same learner, with the numbers of one of `PROBES` among its diagnostics."""
     if name not in PROBES:
         raise unknown_name("probe", name, PROBES)
     try:
-        return PROBES[name](learner, loss, model, stream, schedule, settings)
+        return PROBES[name](learner, parts)
     except KeyError as error:
         raise InvalidArgument(f"probe {name}: this learner has no {error.args[0]}") from error
 
 
-def _alignment(
-    learner: Learner, loss: Loss, _model: Model, _stream: Stream, _: Schedule, settings: Settings
-) -> Learner:
-    return with_alignment(learner, loss, replay_size=settings["replay_size"])
+def _alignment(learner: Learner, parts: Parts) -> Learner:
+    return with_alignment(learner, parts.loss, replay_size=parts.settings["replay_size"])
 
 
-def _look_ahead(
-    learner: Learner,
-    loss: Loss,
-    model: Model,
-    stream: Stream,
-    schedule: Schedule,
-    settings: Settings,
-) -> Learner:
-    every = min(LOOK_AHEAD_EVERY, max(1, updates_per_task(stream, schedule)[0] // 4))
+def _look_ahead(learner: Learner, parts: Parts) -> Learner:
+    stream, settings = parts.stream, parts.settings
     look = look_ahead(
-        loss,
-        model,
+        parts.loss,
+        parts.model,
         stream.preprocess,
         classes_per_task=stream.classes_per_task,
         inner_steps=settings["inner_steps"],
         inner_clamp=settings.get("inner_clamp"),
         clip_inner_rates=settings.get("clip_inner_rates", False),
     )
-    rows = blocks([task.validation for task in stream.tasks], MOST_ROWS)
-    return watched(learner, rows, look, every=every)
+    a_quarter = max(1, updates_per_task(stream, parts.schedule)[0] // 4)
+    return watched(learner, _rows(stream), look, every=min(LOOK_AHEAD_EVERY, a_quarter))
 
 
-def _inter_task(
-    learner: Learner,
-    loss: Loss,
-    _model: Model,
-    stream: Stream,
-    schedule: Schedule,
-    _settings: Settings,
-) -> Learner:
-    rows = blocks([task.validation for task in stream.tasks], MOST_ROWS)
-    every = updates_per_task(stream, schedule)[0]
-    return watched(learner, rows, inter_task(loss, stream.preprocess), every=every)
+def _inter_task(learner: Learner, parts: Parts) -> Learner:
+    look = inter_task(parts.loss, parts.stream.preprocess)
+    every = updates_per_task(parts.stream, parts.schedule)[0]
+    return watched(learner, _rows(parts.stream), look, every=every)
 
 
-PROBES: dict[str, Callable[..., Learner]] = {
+def _rows(stream: Stream) -> Rows:
+    return blocks([task.validation for task in stream.tasks], MOST_ROWS)
+
+
+PROBES: dict[str, Callable[[Learner, Parts], Learner]] = {
     "alignment": _alignment,
     "look_ahead": _look_ahead,
     "inter_task": _inter_task,

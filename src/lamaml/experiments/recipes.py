@@ -18,7 +18,7 @@ from importlib import resources
 from typing import Any
 
 from lamaml.errors import InvalidArgument, unknown_name
-from lamaml.experiments.probes import probed
+from lamaml.experiments.probes import Parts, probed
 from lamaml.experiments.protocol import Schedule
 from lamaml.learners import LEARNERS
 from lamaml.models import cnn, cross_entropy, mlp
@@ -193,15 +193,8 @@ def realize(
         raise InvalidArgument(f"{recipe.learner} on {recipe.benchmark}: {error}") from error
     schedule = Schedule(**split["schedule"])
     if recipe.probe is not None:
-        learner = probed(
-            recipe.probe,
-            learner,
-            loss=loss,
-            model=model,
-            stream=stream,
-            schedule=schedule,
-            settings=split["learner"],
-        )
+        parts = Parts(loss, model, stream, schedule, split["learner"])
+        learner = probed(recipe.probe, learner, parts)
     return Experiment(stream, model, learner, schedule)
 
 

@@ -31,7 +31,7 @@ from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import Target
 from lamaml.experiments.results import read_run
 from lamaml.experiments.runs import Plan
-from lamaml.experiments.sessions import resume_watched
+from lamaml.experiments.sessions import misfortunes, resume_watched
 
 
 class Request(NamedTuple):
@@ -130,7 +130,8 @@ def reproduce(
         _announce(console, request, cells, left, store, processes)
         unfinished = [plan.out for plan, count in zip(plans, left, strict=True) if count]
     if unfinished:
-        resume_watched(unfinished, console, processes)
+        for details, message in misfortunes(resume_watched(unfinished, console, processes)):
+            console.print(f"{details}{message}", highlight=False, markup=False, soft_wrap=True)
     return written(request, out, record)
 
 
