@@ -377,6 +377,16 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
         "mer": [{"threads": 1, "ms": 30.0, "la_maml_ms": 3.0, "ratio": 10.0}],
         "gem": [{"threads": 1, "tasks_seen": 10, "ms": 5.0}],
         "checkpoints": [{"threads": 1, "slower": 0.011, "cifar_ms": 90.0}],
+        "estimator": [
+            {
+                "threads": 1,
+                "partial_fit_ms": 3.0,
+                "bare_update_ms": 2.5,
+                "ratio": 1.2,
+                "predict_one_ms": 0.3,
+                "programs_compiled": 7,
+            }
+        ],
     }
     path = "lamaml.experiments.benchmark.main_measurements"
     monkeypatch.setattr(path, lambda on_progress: measured)
@@ -385,6 +395,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
     assert "50 GFLOP/s" in shown
     assert "10.0 times a first-order glance" in shown
     assert "1.1 % slower" in shown
+    assert "1.20 times the bare update" in " ".join(shown.split())
 
 
 def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:

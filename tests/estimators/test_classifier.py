@@ -14,6 +14,7 @@ from small_streams import bits, blobs, classifier
 
 from lamaml import LaMAMLClassifier
 from lamaml.errors import Diverged, InvalidArgument
+from lamaml.estimators.design import learner_of
 from lamaml.learners import LEARNERS
 from lamaml.models import cnn, mlp
 
@@ -39,6 +40,16 @@ def test_any_learner_learns_with_tasks_and_without(learner):
         tasked.partial_fit(x[rows], y[rows], task=task)
     assert set(tasked.predict(x, task="a")) <= {0, 1}
     assert tasked.predict(x[y == 2], task="b").tolist() == [2] * 40
+
+
+@pytest.mark.parametrize("learner", sorted(LEARNERS))
+def test_probabilities_are_offered_by_learners_that_have_them(learner):
+    x, y = blobs(20)
+    before = LaMAMLClassifier(learner, hidden_sizes=(8,), memory_size=40)
+    after = clone(before).partial_fit(x, y)
+    algorithm = learner_of(after._learned.design, after._learned.view)
+    assert hasattr(before, "predict_proba") == hasattr(after, "predict_proba")
+    assert hasattr(after, "predict_proba") == (algorithm.predict is None)
 
 
 def test_late_classes_leave_what_is_learned_as_it_is():

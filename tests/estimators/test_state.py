@@ -62,7 +62,8 @@ def test_held_out_rows_are_a_uniform_sample():
         for places in np.split(np.arange(40), [3, 20]):
             zeros = np.zeros(len(places))
             rows = Rows(places[:, None].astype(np.float32), zeros, zeros)
-            held = with_rows(held, rows, places, 0, zeros, seed)
+            held = with_rows(held, rows, places, 0, lambda rows: rows.x[:, 0] + 1, seed)
+        assert np.array_equal(held.score, held.place + 1)
         kept[held.place] += 1
     assert kept.sum() == 5 * 2000
     assert abs(kept / 2000 - 5 / 40).max() < 5 * np.sqrt(5 / 40 * 35 / 40 / 2000)

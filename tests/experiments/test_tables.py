@@ -103,10 +103,15 @@ def test_nothing_known_is_a_dash(made_up: dict[str, Any]) -> None:
 def test_the_benchmark_table() -> None:
     row = {"learner": "la_maml", "model": "mlp", "order": "first", "threads": 1}
     row |= {"ms": 2.0, "gflop": 0.1, "share": 0.5}
+    estimator = {"threads": 1, "partial_fit_ms": 2.4, "bare_update_ms": 2.0, "ratio": 1.2}
+    estimator |= {"predict_one_ms": 0.3, "programs_compiled": 7}
     measured = {"gemm_gflops": {"1": 100.0, "2": 190.0}, "updates": [row]}
-    text = text_of(bench_table({**measured, "mer": [], "gem": [], "checkpoints": []}))
+    measured |= {"mer": [], "gem": [], "checkpoints": [], "estimator": [estimator]}
+    text = text_of(bench_table(measured), width=200)
     assert "100 GFLOP/s with 1, 190 GFLOP/s with 2 threads" in text
     assert "2.00      50.0    50 %" in text
+    assert "10 rows are learned in 2.40 ms, 1.20 times the bare update" in text
+    assert "answered in 0.30 ms; 1,000 sizes of a call compile 7 programs" in text
 
 
 def test_the_listing_names_everything() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from lamaml.errors import unknown_name
 from lamaml.estimators import programs
+from lamaml.estimators.design import answers_itself
 from lamaml.estimators.labels import TaskId
 from lamaml.estimators.learned import Learned
 from lamaml.estimators.rows import padded, smallest
@@ -32,7 +33,7 @@ def chosen_outputs(learned: Learned, x: np.ndarray, task: TaskId = None) -> np.n
     """The output each row is answered with."""
     answers = open_outputs(learned, task)
     design, seed = learned.design, np.uint32(learned.seed)
-    if not programs.answers_itself(design):
+    if not answers_itself(design.learner):
         return np.where(answers, outputs_for(learned, x), -np.inf).argmax(axis=1)
     place = learned.task if task is None else learned.labels.tasks.index(task)
     view = learned.view._replace(answers=answers)

@@ -9,14 +9,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators.answering import chosen_outputs, open_outputs, outputs_for
+from lamaml.estimators.design import answers_itself
 from lamaml.estimators.estimator import StreamEstimator
 from lamaml.estimators.labels import Labels, TaskId, no_labels, outputs_of, with_classes
-from lamaml.estimators.programs import answers_itself
 
 
 def _gives_probabilities(classifier: "LaMAMLClassifier") -> bool:
     learned = classifier._learned
-    return learned is None or not answers_itself(learned.design)
+    return not answers_itself(classifier.learner if learned is None else learned.design.learner)
 
 
 class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]

@@ -114,6 +114,12 @@ def settings_of(
 
 
 @functools.lru_cache(maxsize=256)
+def answers_itself(learner: str) -> bool:
+    """Whether a learner answers otherwise than with its largest output: it asks for the network."""
+    return learner in LEARNERS and "apply" in inspect.signature(LEARNERS[learner]).parameters
+
+
+@functools.lru_cache(maxsize=256)
 def network_of(design: Design) -> Model:
     """The network itself, checked to have the outputs that the design counts on."""
     given, outputs = design.network, design.num_outputs

@@ -19,11 +19,10 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from lamaml.errors import DataCorrupt, InvalidArgument, require, unknown_name
 from lamaml.estimators import files
-from lamaml.estimators.design import Design, Network, num_outputs_of, settings_of
+from lamaml.estimators.design import Design, Network, answers_itself, num_outputs_of, settings_of
 from lamaml.estimators.inputs import read_inputs, read_weights
 from lamaml.estimators.labels import Labels, TaskId, with_task
 from lamaml.estimators.learned import Learned, started
-from lamaml.estimators.programs import answers_itself
 from lamaml.estimators.report import Report, report_of
 from lamaml.estimators.rows import DTYPES, Rows, bad_rows, narrowest, refusal
 from lamaml.estimators.study import gone_through, study
@@ -180,7 +179,7 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
             batch_size=self.batch_size,
             glances=self.glances,
         )
-        if self._is_regression and answers_itself(design):
+        if self._is_regression and answers_itself(design.learner):
             raise InvalidArgument(f"learner = {self.learner!r} answers with classes: no regression")
         return started(
             design,
@@ -201,7 +200,8 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidArgument(f"{name} requires y to be passed, but the target y is None")
         is_column = type(y) is np.ndarray and y.ndim == 1
         y = self._targets(y if is_column else column_or_1d(y, warn=True))
-        check_consistent_length(x, y)
+        if len(x) != len(y):
+            check_consistent_length(x, y)
         weight = read_weights(sample_weight, len(x))
         kept = weight > 0
         bad = bad_rows(x, y)

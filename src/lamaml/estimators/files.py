@@ -4,11 +4,11 @@ The format is safetensors, so reading a file never runs code. A file is written 
 moved there whole: whoever dies on the way leaves the old one.
 """
 
-import dataclasses
 import hashlib
 import json
 import os
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from lamaml.estimators.labels import Labels
 from lamaml.estimators.learned import Learned, view_of
 from lamaml.estimators.moments import Moments
 from lamaml.estimators.rows import Rows
+from lamaml.types import Model
 
 VERSION = 1
 """Of the format; a reader refuses versions it does not know."""
@@ -70,11 +71,12 @@ def read(path: str | Path, model: Network | None) -> tuple[dict[str, Any], Learn
 
 def _facts(learned: Learned) -> dict[str, Any]:
     """All of it that is not an array."""
-    design = dataclasses.asdict(learned.design)
-    own = not isinstance(learned.design.network, tuple)
+    design = {part.name: getattr(learned.design, part.name) for part in fields(learned.design)}
+    network = learned.design.network
+    is_own = isinstance(network, Model) or callable(network)
     classes = learned.labels.classes
     return {
-        "design": design | {"network": None if own else list(learned.design.network)},  # type: ignore[arg-type]
+        "design": design | {"network": None if is_own else network},
         "classes": {"values": classes.tolist(), "dtype": classes.dtype.str},
         "tasks": list(learned.labels.tasks),
         "num_rows": {

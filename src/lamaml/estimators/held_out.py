@@ -4,6 +4,7 @@ Of every so many rows one is kept aside, in a reservoir of its own, with the sco
 arrived. What it gets today is the difference.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,19 +52,30 @@ def set_aside(num_rows: int, first: int, share: float) -> np.ndarray:
 
 
 def with_rows(
-    held: HeldOut, rows: Rows, places: np.ndarray, task: int, score: np.ndarray, seed: int
+    held: HeldOut,
+    rows: Rows,
+    places: np.ndarray,
+    task: int,
+    score: Callable[[Rows], np.ndarray],
+    seed: int,
 ) -> HeldOut:
-    """With these rows offered one after another, each kept with probability P/n (Vitter, 1985)."""
+    """With these rows offered one after another, each kept with probability P/n (Vitter, 1985).
+
+    Only those that are kept are scored: late in a stream few are.
+    """
     size = len(held.y)
     order = held.num_seen + np.arange(1, rows.size + 1)
     drawn = np.random.default_rng([seed, held.num_seen]).integers(0, order)
     slot = np.where(order <= size, order - 1, drawn)
     kept = slot < size
+    num_seen = held.num_seen + rows.size
+    if not kept.any():
+        return held._replace(num_seen=num_seen)
+    new, slot = rows.part(kept), slot[kept]
     x, y, tasks, place, scores = (field.copy() for field in held[:-1])  # the old ones stay
-    for field, values in ((x, rows.x), (y, rows.y), (place, places), (scores, score)):
-        field[slot[kept]] = values[kept]
-    tasks[slot[kept]] = task
-    return HeldOut(x, y, tasks, place, scores, held.num_seen + rows.size)
+    x[slot], y[slot], tasks[slot] = new.x, new.y, task
+    place[slot], scores[slot] = places[kept], score(new)
+    return HeldOut(x, y, tasks, place, scores, num_seen)
 
 
 def widened(held: HeldOut, size: int, dtype: np.dtype, seed: int) -> HeldOut:

@@ -51,5 +51,5 @@ def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     weight = np.asarray(sample_weight, np.float32)
     require(weight.shape == (num_rows,), "shape of sample_weight", weight.shape, f"({num_rows},)")
     good = bool(np.isfinite(weight).all() and (weight >= 0).all())
-    require(good, "sample_weight", weight.min(), "finite and at least 0")
+    require(good, "sample_weight", float(weight.min()), "finite and at least 0")
     return weight

@@ -54,6 +54,8 @@ def with_classes(labels: Labels, found: np.ndarray) -> Labels:
 def with_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:
     """With these outputs opened for a task. Rows without a task may be of any class seen so far."""
     tasks, heads = labels.tasks, labels.heads
+    if task in tasks and heads[tasks.index(task)][outputs].all():
+        return labels
     if task not in tasks:
         tasks, heads = (*tasks, task), np.pad(heads, ((0, 1), (0, 0)))
     opened = heads.copy()

@@ -14,7 +14,7 @@ from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.types import Batch
 
-ROUNDS = 15
+ROUNDS = 60
 CALLS_A_ROUND = 10
 COMPILED = "/jax/core/compile/backend_compile_duration"
 

@@ -20,6 +20,9 @@ MOST_DEVIATIONS = 5.0
 """Where a scaled input is cut off: a column that wakes up late must not shout."""
 
 
+_NO_TARGET = np.array([0, 1], np.float32)  # a classification's, which no loss reads
+
+
 class Learned(NamedTuple):
     """What the next call needs."""
 
@@ -84,7 +87,7 @@ def view_of(design: Design, labels: Labels, inputs: Moments, targets: Moments) -
     heads[: len(labels.heads), : labels.heads.shape[1]] = labels.heads
     if design.is_regression:
         heads[:] = True
-    target = np.concatenate(scaling(targets))
+    target = np.concatenate(scaling(targets)) if design.is_regression else _NO_TARGET
     most = MOST_DEVIATIONS if inputs.num_rows else np.inf
     answers = np.asarray(heads.any(axis=0))
     return View(*scaling(inputs), np.float32(most), target, heads, answers)

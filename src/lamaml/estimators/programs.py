@@ -55,12 +55,6 @@ begin = jax.jit(fresh, static_argnums=0)
 
 
 @lru_cache(maxsize=256)
-def answers_itself(design: Design) -> bool:
-    """Whether the learner answers otherwise than with its largest output."""
-    return learner_of(design, _UNSEEN).predict is not None
-
-
-@lru_cache(maxsize=256)
 def consolidates(design: Design) -> bool:
     """Whether the learner has something to do when a task ends."""
     return learner_of(design, _UNSEEN).end_task is not None

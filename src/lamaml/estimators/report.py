@@ -29,6 +29,11 @@ class Spread(NamedTuple):
     highest: float
     at_zero: float  # the share of weights that are held still
 
+    def __str__(self) -> str:
+        """From the lowest to the highest, in a line."""
+        rates = " ".join(f"{rate:.3g}" for rate in self[:-1])
+        return f"{rates} (lowest, quartiles, highest), {self.at_zero:.1%} at zero"
+
 
 @dataclass(frozen=True)
 class Report:

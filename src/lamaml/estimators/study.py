@@ -39,7 +39,8 @@ def _familiar(labels: Labels, task: TaskId, rows: Rows, is_regression: bool) -> 
         return np.zeros(rows.size, bool)
     if is_regression:
         return np.ones(rows.size, bool)
-    return np.isin(rows.y, np.flatnonzero(labels.heads[labels.tasks.index(task)]))
+    seen = labels.heads[labels.tasks.index(task)]
+    return (rows.y < len(seen)) & seen[np.minimum(rows.y, len(seen) - 1)]
 
 
 def adapted(learned: Learned, rows: Rows, labels: Labels, task: TaskId) -> Learned:
@@ -126,6 +127,9 @@ def gone_through(
 
 def _with_held_out(learned: Learned, rows: Rows, places: np.ndarray) -> Learned:
     task = learned.labels.tasks[learned.task]
-    score = scores_of(learned, rows.x, rows.y, task)
+
+    def score(new: Rows) -> np.ndarray:
+        return scores_of(learned, new.x, new.y, task)
+
     kept = held_out.with_rows(learned.held_out, rows, places, learned.task, score, learned.seed)
     return learned._replace(held_out=kept)

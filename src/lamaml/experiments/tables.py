@@ -85,8 +85,8 @@ def bench_table(measured: Mapping[str, Any]) -> RenderableType:
     ]
     lines += [
         f"LaMAMLClassifier, {row['threads']} threads: 10 rows are learned in "
-        f"{row['partial_fit_ms']:.2f} ms, {row['ratio']:.2f} times the bare update; one is answered "
-        f"in {row['predict_one_ms']:.2f} ms; 1,000 sizes of a call compile "
+        f"{row['partial_fit_ms']:.2f} ms, {row['ratio']:.2f} times the bare update; one is "
+        f"answered in {row['predict_one_ms']:.2f} ms; 1,000 sizes of a call compile "
         f"{row['programs_compiled']} programs"
         for row in measured["estimator"]
     ]

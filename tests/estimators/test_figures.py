@@ -1,0 +1,51 @@
+"""What the estimators must show, in sizes fit for every run; `figures.py` has the full ones."""
+
+import figures
+import jax
+import pytest
+from small_streams import blobs, classifier
+
+from lamaml.estimators.latency import measure, programs_compiled
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_compilation() -> None:
+    """Not here: optimised programs are what is measured."""
+
+
+def test_a_budget_is_kept_to_the_byte(capsys):
+    most, _ = figures.million(num_rows=5000, budget=60_000, call=250)
+    one_more = 4 * (64 + 4) + 8 + (4 * 64 + 20)  # a row of the memory, and one held out
+    assert 60_000 - one_more < most <= 60_000
+    assert capsys.readouterr().out.count("resident") == 10 + 1
+
+
+def test_calls_leave_nothing_behind():
+    x, y = blobs(100)
+    model = classifier(memory_bytes=5000)
+    alive = []
+    for _ in range(4):
+        for start in range(0, 100, 10):
+            model.partial_fit(x[start : start + 10], y[start : start + 10])
+        alive.append(sum(array.nbytes for array in jax.live_arrays()))
+    assert alive[0] == alive[1] == alive[2] == alive[3]
+
+
+def test_sizes_of_calls_share_few_programs():
+    assert 3 <= programs_compiled(200) <= 8  # one to begin, to learn and to answer, at the least
+
+
+def test_a_call_is_mostly_the_update(monkeypatch):
+    """With room for the noise of a busy machine; `lamaml bench` prints the figures."""
+    monkeypatch.setattr("lamaml.estimators.latency.programs_compiled", lambda num_sizes: num_sizes)
+    found = measure(num_sizes=5)
+    assert found["programs_compiled"] == 5
+    assert found["ratio"] == pytest.approx(found["partial_fit_ms"] / found["bare_update_ms"])
+    assert found["ratio"] < 2
+    assert found["predict_one_ms"] < found["partial_fit_ms"]
+
+
+@pytest.mark.usefixtures("real_data")
+def test_an_unbroken_stream_of_mnist_is_retained(capsys):
+    assert figures.mnist(num_samples=500) > 0.2
+    assert "difference" in capsys.readouterr().out

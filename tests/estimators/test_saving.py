@@ -1,0 +1,120 @@
+"""Saved and loaded an estimator goes on to the same bits; anything else in a file is refused."""
+
+import pickle
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from small_streams import bits, blobs, classifier, regressor
+
+from lamaml import LaMAMLClassifier, LaMAMLRegressor
+from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
+from lamaml.estimators import files
+from lamaml.models import mlp
+
+X, Y = blobs(130, num_classes=4)
+NAMES = np.array(["ant", "bee", "cat", "doe"])[Y]
+
+
+def there_and_back(estimator, path):
+    estimator.save(path)
+    return type(estimator).load(path)
+
+
+def through_pickle(estimator, path):
+    return pickle.loads(pickle.dumps(estimator))  # noqa: S301
+
+
+def through_joblib(estimator, path):
+    joblib.dump(estimator, path)
+    return joblib.load(path)
+
+
+@pytest.mark.parametrize("travel", [there_and_back, through_pickle, through_joblib])
+def test_it_goes_on_to_the_same_bits(travel, tmp_path):
+    model = classifier(learner="la_er", on_bad_rows="skip")
+    model.partial_fit(X[:60], NAMES[:60], task="one").partial_fit([[np.nan] * 4], ["ant"])
+    again = travel(model, tmp_path / "model")
+    assert bits(again) == bits(model)
+    for estimator in (model, again):
+        estimator.partial_fit(X[60:], NAMES[60:], task="two")
+    assert bits(again) == bits(model)
+    assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
+def test_a_regressor_and_names_of_features_too(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = regressor(memory_bytes=2000).partial_fit(frame, X[:, 0])
+    again = there_and_back(model, tmp_path / "model")
+    assert bits(again) == bits(model)
+    assert again.feature_names_in_.tolist() == list("abcd")
+    assert again.get_params() == model.get_params()
+
+
+def test_an_own_network_must_be_given_again(tmp_path):
+    network = mlp(4, 4, hidden_sizes=(8,))
+    model = classifier(model=network).partial_fit(X, Y)
+    model.save(tmp_path / "model")
+    with pytest.raises(InvalidArgument, match="model="):
+        LaMAMLClassifier.load(tmp_path / "model")
+    again = LaMAMLClassifier.load(tmp_path / "model", model=network)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    path = tmp_path / "model"
+    classifier().partial_fit(X, NAMES).save(path)
+    return path
+
+
+def test_every_damaged_file_is_refused(saved):
+    whole = saved.read_bytes()
+    damaged = [b"", b"{}", whole[: len(whole) // 2], whole[:-1], whole + b"\0"]
+    for place in np.linspace(0, len(whole) - 1, 60).astype(int):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1
+        damaged.append(bytes(flipped))
+    for content in damaged:
+        saved.write_bytes(content)
+        with pytest.raises(DataCorrupt, match="model"):
+            LaMAMLClassifier.load(saved)
+
+
+def test_foreign_files_are_refused(saved, tmp_path, monkeypatch):
+    with pytest.raises(DataUnavailable, match="no such file"):
+        LaMAMLClassifier.load(tmp_path / "nothing")
+    with pytest.raises(DataCorrupt, match="holds a LaMAMLClassifier, not a LaMAMLRegressor"):
+        LaMAMLRegressor.load(saved)
+    pickled = tmp_path / "pickle"
+    pickled.write_bytes(pickle.dumps(classifier()))
+    with pytest.raises(DataCorrupt, match="not a whole safetensors file"):
+        LaMAMLClassifier.load(pickled)
+    monkeypatch.setattr(files, "VERSION", files.VERSION + 1)
+    classifier().partial_fit(X, NAMES).save(saved)
+    monkeypatch.undo()
+    with pytest.raises(DataCorrupt, match="reads up to 1"):
+        LaMAMLClassifier.load(saved)
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
+    before = saved.read_bytes()
+    model = LaMAMLClassifier.load(saved).partial_fit(X, NAMES)
+
+    def full(descriptor):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        model.save(saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["model"]
+
+
+def test_what_json_cannot_hold_is_refused(tmp_path):
+    model = classifier(random_state=np.random.RandomState(0)).partial_fit(X, Y)
+    with pytest.raises(InvalidArgument, match="cannot be saved"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())

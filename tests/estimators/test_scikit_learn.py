@@ -1,0 +1,29 @@
+"""Scikit-learn's own suite of checks, on both estimators and several learners."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from lamaml import LaMAMLClassifier, LaMAMLRegressor
+
+LIGHT = {"hidden_sizes": (20,), "memory_size": 50}  # quicker to compile, the same code
+LOOKING_AHEAD = LIGHT | {"learner_options": {"inner_steps": 2}}
+EXPECTED = {
+    # In the words of scikit-learn, which expects it of its own SGDClassifier and SGDRegressor.
+    "check_sample_weight_equivalence_on_dense_data": (
+        "sample_weight is not equivalent to removing/repeating samples."
+    ),
+}
+
+
+@parametrize_with_checks(
+    [
+        LaMAMLClassifier(**LOOKING_AHEAD),
+        LaMAMLClassifier("er", **LIGHT),
+        LaMAMLClassifier("c_maml", **LOOKING_AHEAD),
+        LaMAMLClassifier("icarl", **LIGHT),  # it answers with the nearest mean, not with outputs
+        LaMAMLRegressor(**LOOKING_AHEAD),
+        LaMAMLRegressor("er", **LIGHT),
+    ],
+    expected_failed_checks=lambda estimator: {} if estimator.learner == "icarl" else EXPECTED,
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
