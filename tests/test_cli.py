@@ -370,6 +370,28 @@ def test_version_and_no_arguments(lamaml: Lamaml) -> None:
     assert "Usage: lamaml" in lamaml()[1]
 
 
+def test_a_probe_is_among_the_diagnostics(lamaml: Lamaml) -> None:
+    code, _, _ = lamaml(
+        "run", "digits_rotations", "er", *SMALL, "--probe", "alignment", "--out", "p"
+    )
+    assert code == 0
+    lines = Path("p/seed-0/diagnostics.jsonl").read_text().splitlines()
+    found = [json.loads(line)["alignment"] for line in lines]
+    assert found[0] is None  # in the first task there is nothing to compare with
+    assert -1 <= next(value for value in found if value is not None) <= 1
+
+
+@pytest.mark.parametrize(
+    ("learner", "probe", "words"),
+    [("er", "alignmnt", "alignment"), ("online", "alignment", "has no replay_size")],
+)
+def test_a_probe_that_cannot_be(lamaml: Lamaml, learner: str, probe: str, words: str) -> None:
+    code, _, said = lamaml("run", "digits_rotations", learner, *SMALL, "--probe", probe)
+    assert code == 2
+    assert words in said
+    assert said.count("\n") == 1
+
+
 def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = {
         "gemm_gflops": {"1": 50.0},
