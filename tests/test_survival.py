@@ -5,6 +5,7 @@ learns, in some the command and all it has started; sometimes while it still com
 it learns, evaluates or writes. `make soak` does the same with LAMAML_SOAK_KILLS=300.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -78,8 +79,9 @@ class Killer:
         pids: list[int] = []
 
         def kill() -> None:
-            os.kill(pids[0], signal.SIGKILL)  # a zombie at worst: its parent has not waited for it
-            killed.set()
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pids[0], signal.SIGKILL)
+                killed.set()
 
         def on_event(event: Event) -> None:
             nonlocal left
