@@ -21,6 +21,14 @@ UNPACK = Path(__file__).resolve().parents[2] / "shared" / "data" / "unpack"
 NEEDED = ("mnist/train-images-idx3-ubyte.gz", "cifar-100-binary/train.bin", "tiny-imagenet-200.zip")
 
 
+LONGEST = ("test_survival", "test_reproduce", "test_scikit_learn")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that two workers end together."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
 @pytest.fixture(scope="session")
 def real_data_folder() -> Path | None:
     """LAMAML_DATA, or the data that lies beside the project, unpacked once a machine."""

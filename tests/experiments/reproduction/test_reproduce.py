@@ -19,6 +19,8 @@ from lamaml.experiments.reproduction.pages import render_page
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
 
+pytestmark = pytest.mark.xdist_group("reproduce")  # one worker: the fixture takes a minute
+
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
 TIMES = ("seconds", "train_seconds", "ms_per_update")
