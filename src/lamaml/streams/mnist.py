@@ -60,7 +60,7 @@ def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int
     """
     return permuted_stream(
         "mnist_many_permutations",
-        partial(_pool, seed, num_validation=200),  # as many as a task trains on
+        partial(_pool, seed, most_validation=200),  # as many as a task trains on
         seed=seed,
         num_tasks=num_tasks,
         num_samples=num_samples,
@@ -68,11 +68,12 @@ def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int
     )
 
 
-def _pool(seed: int, num_validation: int = NUM_VALIDATION) -> Pool:
+def _pool(seed: int, most_validation: int | None = None) -> Pool:
     images = Examples(_images("train-images-idx3-ubyte.gz"), _labels("train-labels-idx1-ubyte.gz"))
     test = Examples(_images("t10k-images-idx3-ubyte.gz"), _labels("t10k-labels-idx1-ubyte.gz"))
     shuffled = generator(seed, "validation").permutation(len(images))
-    return Pool(images, shuffled[NUM_VALIDATION:], shuffled[:num_validation], test, Scale(255))
+    validation = shuffled[:NUM_VALIDATION][:most_validation]
+    return Pool(images, shuffled[NUM_VALIDATION:], validation, test, Scale(255))
 
 
 def _images(name: str) -> np.ndarray:
