@@ -9,7 +9,7 @@ demo: $(VENV)/.installed  ## learn ten tasks of rotated digits with four learner
 	$(BIN)/lamaml demo --report report.html
 
 test: check  ## every check and test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 check: $(VENV)/.installed-dev  ## formatting, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -19,7 +19,7 @@ from lamaml.experiments.reproduction.pages import render_page
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
 
-pytestmark = pytest.mark.xdist_group("reproduce")  # one worker: the fixture takes a minute
+pytestmark = pytest.mark.usefixtures("quick_processes")
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
@@ -53,7 +53,7 @@ def killed_after(num_files: int, out: Path) -> dict[Path, tuple[int, bytes]]:
 
 @pytest.fixture(scope="module")
 def killed(
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path_factory: pytest.TempPathFactory, quick_processes: None
 ) -> tuple[Path, dict[Path, tuple[int, bytes]], str]:
     """A folder where all was killed and started again; what was finished then; what was said."""
     out = tmp_path_factory.mktemp("reproduction")
