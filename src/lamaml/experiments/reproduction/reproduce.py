@@ -8,6 +8,7 @@ OUT/SCALE/report.html               all of it on one page
 """
 
 import contextlib
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -72,7 +73,8 @@ class Request(NamedTuple):
 
     def label(self, target: Target) -> str:
         """A name for what is found, as that of a file."""
-        return "-".join([target.name, self.scale.name, *(f"{n}-{v}" for n, v in self.options)])
+        words = "-".join([target.name, self.scale.name, *(f"{n}-{v}" for n, v in self.options)])
+        return re.sub(r"[^\w-]+", "-", words)
 
     def cells(self, target: Target) -> list[Cell]:
         """Of one target."""
