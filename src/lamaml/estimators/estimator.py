@@ -4,6 +4,7 @@ A call succeeds, or it leaves the estimator as it was: what it learns is put tog
 in a new `Learned`, and what scikit-learn's checks set on the way is taken back on an error.
 """
 
+import abc
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from lamaml.estimators.study import gone_through, study
 BAD_ROWS = ("raise", "skip")
 
 
-class StreamEstimator(BaseEstimator):  # type: ignore[misc]
+class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
     """A learner of this package behind scikit-learn's interface."""
 
     _is_regression: bool
@@ -215,17 +216,17 @@ class StreamEstimator(BaseEstimator):  # type: ignore[misc]
         encoded, labels = self._encoded(y, classes)
         return Rows(x, encoded, weight), labels
 
+    @abc.abstractmethod
     def _targets(self, y: np.ndarray) -> np.ndarray:
         """Targets as numbers, or labels, still with bad ones among them."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
         """Targets as the network learns them, and the labels known by now."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _num_outputs(self, labels: Labels) -> int:
         """Outputs needed."""
-        raise NotImplementedError
 
     def _with_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         """The labels with the classes of these rows opened for their task."""

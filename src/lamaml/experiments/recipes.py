@@ -3,9 +3,9 @@
 A recipe file is named after its benchmark and holds, by protocol ("single" pass or "multiple"
 passes) and learner, the settings of its presets and the published result. `authors` is the
 published script and its code's behaviour, `paper` the appendix; where neither gives what the
-paper's table says, `tuned` is what does, found on validation rows. Settings are one flat set of
-names; the signatures of learner, network and stream, and the fields of `Schedule`, are their only
-declaration. TOML has no null: `false` stands for None.
+paper's table says, `tuned` has settings moved until they come near it, and each file says how.
+Settings are one flat set of names; the signatures of learner, network and stream, and the fields of
+`Schedule`, are their only declaration. TOML has no null: `false` stands for None.
 """
 
 import inspect

@@ -1,6 +1,5 @@
 """What was found for a target, as one small JSON object: what is committed, drawn and compared."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,6 @@ def outcome(
         "missing": [f"{cell.row}, {cell.column}" for cell in cells if cell not in there],
         "claims": judged(target.name, found),
         "versions": sorted({_versions(run) for run in runs}),
-        "revisions": sorted({_revision(run) for run in runs}),
     }
 
 
@@ -73,6 +71,7 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
         "protocol": recipe.protocol,
         "learner": recipe.learner,
         "preset": recipe.preset,
+        "revision": _revision(run),
         "changed": dict(cell.changed),
         "cut": dict(cell.cut),
         "num_tasks": cell.num_tasks,
@@ -90,7 +89,7 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
 
 
 def measured(probe: str | None, seeds: Sequence[Seed]) -> dict[str, Any]:
-    """What a probe found: values a seed, or a curve as the mean over seeds."""
+    """What a probe found: a value a seed, or a curve a seed."""
     if probe is None or not seeds:
         return {}
     logs = [seed.diagnostics() for seed in seeds]
@@ -124,8 +123,3 @@ def _versions(run: Run) -> str:
 def _revision(run: Run) -> str:
     revision = run.environment.get("revision") or "unknown"
     return revision[:12] + (" with changes" if run.environment.get("dirty") else "")
-
-
-def mean_of(values: Sequence[float]) -> float | None:
-    """Of values, or None without any."""
-    return statistics.fmean(values) if values else None
