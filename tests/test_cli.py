@@ -381,6 +381,22 @@ def test_a_probe_is_among_the_diagnostics(lamaml: Lamaml) -> None:
     assert -1 <= next(value for value in found if value is not None) <= 1
 
 
+def test_all_probes_at_once_measure_what_each_does_alone(lamaml: Lamaml) -> None:
+    probes = ("inter_task", "look_ahead", "alignment")
+    together = [word for probe in probes for word in ("--probe", probe)]
+    logs = {}
+    for name, words in {"all": together, **{p: ["--probe", p] for p in probes}, "none": []}.items():
+        tiny = ("--tasks", "3", "--samples", "20", "--set", "glances=1")
+        code, _, _ = lamaml("run", "digits_rotations", "la_maml", *tiny, *words, "--out", name)
+        assert code == 0
+        lines = Path(name, "seed-0/diagnostics.jsonl").read_text().splitlines()
+        logs[name] = [json.loads(line) for line in lines]
+    for name in (*probes, "none"):
+        for found, alone in zip(logs["all"], logs[name], strict=True):
+            assert alone.items() <= found.items()
+    assert {*logs["all"][0]} == {key for name in probes for key in logs[name][0]}
+
+
 @pytest.mark.parametrize(
     ("learner", "probe", "words"),
     [("er", "alignmnt", "alignment"), ("online", "alignment", "has no replay_size")],

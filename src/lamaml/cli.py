@@ -97,8 +97,10 @@ def run(
         typer.Option("--set", metavar="NAME=VALUE", help="Change a hyper-parameter; repeatable."),
     ] = None,
     probe: Annotated[
-        str | None,
-        typer.Option(help="Measure on the way: alignment, look_ahead or inter_task."),
+        list[str] | None,
+        typer.Option(
+            help="Measure on the way: alignment, look_ahead or inter_task; repeatable.",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 1,
     first_seed: Annotated[int, typer.Option(min=0, help="The first of them.")] = 0,
@@ -125,13 +127,14 @@ def run(
     yours, 3 if the only seed diverged, 130 if you stopped it.
     """
     from lamaml.experiments.options import recipe_with, split_assignment
+    from lamaml.experiments.probes import in_order
     from lamaml.experiments.runs import Plan, default_out
     from lamaml.experiments.sessions import execute_watched
 
     given = settings or []
     recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset)
     plan = Plan(
-        replace(recipe, probe=probe),
+        replace(recipe, probes=in_order(probe or [])),
         range(first_seed, first_seed + seeds),
         out or default_out(benchmark, learner),
         changed=[split_assignment(text)[0] for text in given],

@@ -5,7 +5,7 @@ saved with it, and a run that was cut short goes on watching.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +38,13 @@ Look = Callable[[State, State, Batch, Rows], Info]
 """(state before, state after, batch, rows) -> diagnostics."""
 
 
+class Regularly(NamedTuple):
+    """A look after every so many updates."""
+
+    look: Look
+    every: int
+
+
 def blocks(sets: Sequence[Examples], most: int) -> Rows:
     """The first rows of every task, as many as the smallest set has, and not more than `most`."""
     count = min(most, *(len(examples) for examples in sets))
@@ -46,14 +53,13 @@ def blocks(sets: Sequence[Examples], most: int) -> Rows:
     return Rows(jnp.asarray(x), jnp.asarray(y.astype(np.int32)))
 
 
-def watched(learner: Learner, rows: Rows, look: Look, *, every: int) -> Learner:
-    """The same learner, looked at after every so many updates; NaN in between.
+def watched(learner: Learner, rows: Rows, looks: Sequence[Regularly]) -> Learner:
+    """The same learner, looked at now and then; NaN in between.
 
     Args:
       learner: is not changed by it.
       rows: what to look at it with.
-      look: what to find out.
-      every: updates from one look to the next.
+      looks: what to find out, and how often.
     """
 
     def init(params: Params, batch: Batch) -> Watched:
@@ -61,13 +67,10 @@ def watched(learner: Learner, rows: Rows, look: Look, *, every: int) -> Learner:
 
     def update(state: Watched, batch: Batch, key: jax.Array) -> tuple[Watched, Info]:
         learned, info = learner.update(state.learned, batch, key)
-        seen = (state.learned, learned, batch, state.rows)
-        nothing = dict.fromkeys(jax.eval_shape(look, *seen), jnp.nan)
         number = state.num_updates + 1
-        found = jax.lax.cond(
-            number % every == 0, look, lambda *_: jax.tree.map(jnp.float32, nothing), *seen
-        )
-        return Watched(learned, state.rows, number), info | found
+        for look, every in looks:
+            info |= _when(number % every == 0, look, state.learned, learned, batch, state.rows)
+        return Watched(learned, state.rows, number), info
 
     def end_task(state: Watched, key: jax.Array) -> Watched:
         return state._replace(learned=learner.end_task(state.learned, key))  # type: ignore[misc]
@@ -81,3 +84,9 @@ def watched(learner: Learner, rows: Rows, look: Look, *, every: int) -> Learner:
         end_task if learner.end_task else None,
         predict if learner.predict else None,
     )
+
+
+def _when(due: jax.Array, look: Look, *seen: Any) -> Info:
+    """What the look finds if it is due, else NaN."""
+    names = jax.eval_shape(look, *seen)
+    return jax.lax.cond(due, look, lambda *_: dict.fromkeys(names, jnp.float32(jnp.nan)), *seen)

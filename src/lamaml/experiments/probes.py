@@ -6,12 +6,12 @@ look_ahead   accuracy after the fast updates and after the meta-update, every 25
 inter_task   how alike the gradients of the old tasks are, at the end of every task (Appendix A)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.evaluation import blocks, inter_task, look_ahead, watched, with_alignment
-from lamaml.evaluation.watching import Rows
+from lamaml.evaluation.watching import Regularly, Rows
 from lamaml.experiments.protocol import Schedule, updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
@@ -37,21 +37,38 @@ class Parts(NamedTuple):
     settings: Mapping[str, Any]
 
 
-def probed(name: str, learner: Learner, parts: Parts) -> Learner:
-    """The same learner, with the numbers of one of `PROBES` among its diagnostics."""
-    if name not in PROBES:
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Probes by name, each once, in the order of `PROBES`.
+
+    >>> in_order(["inter_task", "alignment", "inter_task"])
+    ('alignment', 'inter_task')
+    """
+    wanted = set(names)
+    for name in sorted(wanted - set(PROBES)):
         raise unknown_name("probe", name, PROBES)
-    try:
-        return PROBES[name](learner, parts)
-    except KeyError as error:
-        raise InvalidArgument(f"probe {name}: this learner has no {error.args[0]}") from error
+    return tuple(name for name in PROBES if name in wanted)
+
+
+def probed(names: Sequence[str], learner: Learner, parts: Parts) -> Learner:
+    """The same learner, with the numbers of these `PROBES` among its diagnostics."""
+    looks = []
+    for name in in_order(names):
+        try:
+            found = PROBES[name](learner, parts)
+        except KeyError as error:
+            raise InvalidArgument(f"probe {name}: this learner has no {error.args[0]}") from error
+        if isinstance(found, Learner):
+            learner = found
+        else:
+            looks.append(found)
+    return watched(learner, _rows(parts.stream), looks) if looks else learner
 
 
 def _alignment(learner: Learner, parts: Parts) -> Learner:
     return with_alignment(learner, parts.loss, replay_size=parts.settings["replay_size"])
 
 
-def _look_ahead(learner: Learner, parts: Parts) -> Learner:
+def _look_ahead(_: Learner, parts: Parts) -> Regularly:
     stream, settings = parts.stream, parts.settings
     look = look_ahead(
         parts.loss,
@@ -63,20 +80,19 @@ def _look_ahead(learner: Learner, parts: Parts) -> Learner:
         clip_inner_rates=settings.get("clip_inner_rates", False),
     )
     a_quarter = max(1, updates_per_task(stream, parts.schedule)[0] // 4)
-    return watched(learner, _rows(stream), look, every=min(LOOK_AHEAD_EVERY, a_quarter))
+    return Regularly(look, every=min(LOOK_AHEAD_EVERY, a_quarter))
 
 
-def _inter_task(learner: Learner, parts: Parts) -> Learner:
+def _inter_task(_: Learner, parts: Parts) -> Regularly:
     look = inter_task(parts.loss, parts.stream.preprocess)
-    every = updates_per_task(parts.stream, parts.schedule)[0]
-    return watched(learner, _rows(parts.stream), look, every=every)
+    return Regularly(look, every=updates_per_task(parts.stream, parts.schedule)[0])
 
 
 def _rows(stream: Stream) -> Rows:
     return blocks([task.validation for task in stream.tasks], MOST_ROWS)
 
 
-PROBES: dict[str, Callable[[Learner, Parts], Learner]] = {
+PROBES: dict[str, Callable[[Learner, Parts], Learner | Regularly]] = {
     "alignment": _alignment,
     "look_ahead": _look_ahead,
     "inter_task": _inter_task,

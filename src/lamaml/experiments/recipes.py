@@ -47,7 +47,7 @@ class Recipe:
       model: the network's builder.
       settings: hyper-parameters by name.
       published: the paper's (mean, sd) by metric, in percent.
-      probe: what is measured on the way; one of `PROBES`, or None.
+      probes: what is measured on the way, of `PROBES` and in their order.
     """
 
     benchmark: str
@@ -58,7 +58,7 @@ class Recipe:
     model: str
     settings: Mapping[str, Any]
     published: Mapping[str, tuple[float, float]]
-    probe: str | None = None
+    probes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,9 @@ def realize(
     except TypeError as error:  # a value of the wrong type, or a missing setting
         raise InvalidArgument(f"{recipe.learner} on {recipe.benchmark}: {error}") from error
     schedule = Schedule(**split["schedule"])
-    if recipe.probe is not None:
+    if recipe.probes:
         parts = Parts(loss, model, stream, schedule, split["learner"])
-        learner = probed(recipe.probe, learner, parts)
+        learner = probed(recipe.probes, learner, parts)
     return Experiment(stream, model, learner, schedule)
 
 

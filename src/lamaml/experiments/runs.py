@@ -63,7 +63,7 @@ class Plan:
     @classmethod
     def of_run(cls, run: Run) -> "Plan":
         """The plan a run folder was made by."""
-        settings = {"probe": None, **run.settings}  # an older lamaml had none
+        settings = {"probes": (), **run.settings}  # an older lamaml had none
         try:
             return cls(
                 Recipe(**{field.name: settings[field.name] for field in fields(Recipe)}),

@@ -135,7 +135,7 @@ def go_on(
 def origin_of(job: Mapping[str, Any], stream: Stream) -> Origin:
     """What a checkpoint of this job must agree with."""
     recipe = job["recipe"]
-    words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probe")
+    words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probes")
     given = {name: job[name] for name in ("seed", "num_tasks", "num_samples", "threads")}
     installed = versions()
     return Origin(

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from lamaml.experiments.recipes import PROTOCOLS, benchmarks, cells, recipe
 from lamaml.experiments.reproduction import cells as cells_module
 from lamaml.experiments.reproduction.cells import Cell, cell
 from lamaml.experiments.reproduction.estimates import num_updates, seconds_a_seed
+from lamaml.experiments.reproduction.reproduce import Request
 from lamaml.experiments.reproduction.scales import FULL, QUICK, SCALES, scale_named
 from lamaml.experiments.reproduction.targets import TARGETS, targets_named
 
@@ -66,7 +68,7 @@ def test_a_name_is_of_its_settings_size_and_source(one: Cell, monkeypatch) -> No
         one._replace(recipe=other).name,
         one._replace(num_tasks=5).name,
         one._replace(num_samples=5).name,
-        one._replace(recipe=replace(one.recipe, probe="alignment")).name,
+        one._replace(recipe=replace(one.recipe, probes=("alignment",))).name,
     ]
     assert len(set(names)) == len(names)
     assert one._replace(row="x", column="y", seeds=3).name == one.name
@@ -84,6 +86,31 @@ def test_a_name_is_of_its_settings_size_and_source(one: Cell, monkeypatch) -> No
             assert one.name != names[0], module
     cells_module._source.cache_clear()
     assert one.name == names[0]
+
+
+def test_a_run_that_measured_more_is_found(one: Cell, tmp_path: Path) -> None:
+    def probed(*names: str) -> Cell:
+        return one._replace(recipe=replace(one.recipe, probes=names))
+
+    assert one.folder(tmp_path).name == one.name
+    more = probed("alignment", "inter_task")
+    (tmp_path / more.name).mkdir()
+    assert one.folder(tmp_path).name == more.name
+    assert probed("inter_task").folder(tmp_path).name == more.name
+    assert probed("look_ahead").folder(tmp_path).name == probed("look_ahead").name
+    assert one._replace(num_tasks=5).folder(tmp_path).name == one._replace(num_tasks=5).name
+    (tmp_path / one.name).mkdir()
+    assert one.folder(tmp_path).name == one.name
+
+
+def test_a_training_is_asked_for_once() -> None:
+    request = Request(targets_named(["all"]), QUICK)
+    cells = request.all_cells()
+    assert len({cell.training for cell in cells}) == len(cells)
+    probes = {c.recipe.probes for c in cells if c.recipe.learner == "la_maml"}
+    assert ("alignment", "look_ahead", "inter_task") in probes
+    asked = {cell.training for target in request.targets for cell in request.cells(target)}
+    assert {cell.training for cell in cells} == asked
 
 
 def test_comments_do_not_count(one: Cell, tmp_path, monkeypatch) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lamaml.experiments.folders import fingerprint
+from lamaml.experiments.probes import in_order
 from lamaml.experiments.recipes import Recipe, recipe
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.runs import Plan
@@ -48,22 +49,35 @@ class Cell(NamedTuple):
     cut: Mapping[str, Any] = {}
 
     @property
-    def name(self) -> str:
-        """Of its folder."""
+    def training(self) -> str:
+        """A name for what is learned, whatever is measured on the way."""
         plan, threads = self.recipe, 1
-        settings = {name: value for name, value in asdict(plan).items() if name != "published"}
+        apart = ("published", "probes")
+        settings = {name: value for name, value in asdict(plan).items() if name not in apart}
         sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples, "threads": threads}
         source = _source(LEARNERS[plan.learner].__module__, STREAMS[plan.stream].__module__, _LOOP)
         mark = fingerprint(settings | sizes | {"source": source})[:12]
-        probe = f"-{plan.probe}" if plan.probe else ""
-        return f"{plan.benchmark}-{plan.protocol}-{plan.learner}{probe}-{mark}"
+        return f"{plan.benchmark}-{plan.protocol}-{plan.learner}-{mark}"
+
+    @property
+    def name(self) -> str:
+        """Of its own folder."""
+        return "+".join([self.training, *self.recipe.probes])
+
+    def folder(self, store: Path) -> Path:
+        """Its own, or that of a run that learned the same and measured more."""
+        if not (store / self.name).exists():
+            for other in sorted(store.glob(f"{self.training}+*")):
+                if set(self.recipe.probes) <= set(other.name.split("+")[1:]):
+                    return other
+        return store / self.name
 
     def plan(self, store: Path) -> Plan:
         """The run, in its folder among the others."""
         return Plan(
             self.recipe,
             range(self.seeds),
-            store / self.name,
+            self.folder(store),
             changed=[*self.changed, *self.cut],
             num_tasks=self.num_tasks,
             num_samples=self.num_samples,
@@ -78,7 +92,7 @@ def cell(
     learner: str,
     *,
     protocol: str = "single",
-    probe: str | None = None,
+    probes: Sequence[str] = (),
     changed: Mapping[str, Any] | None = None,
 ) -> Cell:
     """A cell of the paper at a scale.
@@ -90,7 +104,7 @@ def cell(
       benchmark: of the paper.
       learner: one of `LEARNERS`.
       protocol: "single" or "multiple".
-      probe: what is measured on the way.
+      probes: what is measured on the way.
       changed: settings in place of the recipe's.
     """
     published = recipe(benchmark, learner, protocol=protocol)
@@ -104,7 +118,11 @@ def cell(
         cut = {"glances": 1, "epochs": 1} | cut | {"batch_size": 10}
     settings = dict(run.settings) | cut | dict(changed or {})
     run = replace(
-        run, protocol=protocol, settings=settings, published=published.published, probe=probe
+        run,
+        protocol=protocol,
+        settings=settings,
+        published=published.published,
+        probes=in_order(probes),
     )
     return Cell(row, column, run, *size, changed=changed or {}, cut=cut)
 

@@ -34,8 +34,8 @@ def outcome(
       cells: the target's.
       store: the folder of the cells' folders.
     """
-    there = [cell for cell in cells if (store / cell.name / "settings.json").exists()]
-    runs = [read_run(store / cell.name) for cell in there]
+    there = [cell for cell in cells if (cell.folder(store) / "settings.json").exists()]
+    runs = [read_run(cell.folder(store)) for cell in there]
     found = [_found(scale, cell, run) for cell, run in zip(there, runs, strict=True)]
     return {
         "target": target.name,
@@ -66,7 +66,7 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
     return {
         "row": cell.row,
         "column": cell.column,
-        "cell": cell.name,
+        "cell": run.folder.name,
         "benchmark": recipe.benchmark,
         "protocol": recipe.protocol,
         "learner": recipe.learner,
@@ -84,14 +84,15 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
         "seconds": _rounded(brief["seconds"]),
         "train_seconds": [round(seed.status["seconds"]["train"], 2) for seed in wanted.finished],
         "ms_per_update": _rounded(brief["ms_per_update"]),
-        "measured": measured(recipe.probe, wanted.finished),
+        "measured": measured(recipe.probes, wanted.finished),
     }
 
 
-def measured(probe: str | None, seeds: Sequence[Seed]) -> dict[str, Any]:
-    """What a probe found: a value a seed, or a curve a seed."""
-    if probe is None or not seeds:
+def measured(probes: Sequence[str], seeds: Sequence[Seed]) -> dict[str, Any]:
+    """What a target's probe found: a value a seed, or a curve a seed."""
+    if not probes or not seeds:
         return {}
+    (probe,) = probes
     logs = [seed.diagnostics() for seed in seeds]
     if probe == "alignment":
         return {

@@ -11,6 +11,7 @@ import contextlib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from lamaml.experiments.environment import environment
 from lamaml.experiments.figures import export
 from lamaml.experiments.folders import write_json, writing
 from lamaml.experiments.locks import locked
+from lamaml.experiments.probes import in_order
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.estimates import in_words, seconds_left
@@ -81,13 +83,15 @@ class Request(NamedTuple):
         return [self._sized(cell) for cell in target.cells(self.scale) if self._wanted(cell)]
 
     def all_cells(self) -> list[Cell]:
-        """Of all targets; each folder once, with the most seeds that are asked of it."""
+        """Of all targets; each training once, with all the seeds and probes asked of it."""
         found: dict[str, Cell] = {}
         for target in self.targets:
             for cell in self.cells(target):
-                known = found.get(cell.name)
-                if known is None or known.seeds < cell.seeds:
-                    found[cell.name] = cell
+                known = found.get(cell.training, cell)
+                probes = in_order([*known.recipe.probes, *cell.recipe.probes])
+                found[cell.training] = known._replace(
+                    recipe=replace(cell.recipe, probes=probes), seeds=max(known.seeds, cell.seeds)
+                )
         if not found:
             raise InvalidArgument(f"--only {' --only '.join(self.only)}: no cell is called so")
         return list(found.values())
@@ -176,7 +180,8 @@ def _prepared(cells: Sequence[Cell], store: Path) -> Iterator[list[Plan]]:
                 plan.out.mkdir(exist_ok=True)
             if (plan.out / "settings.json").exists():
                 there = Plan.of_run(read_run(plan.out))
-                plan = there if len(there.seeds) >= cell.seeds else plan
+                seeds = max(plan.seeds, there.seeds, key=len)
+                plan = replace(there, seeds=seeds)
             else:
                 write_json(plan.out / "environment.json", environment())
             write_json(plan.out / "settings.json", plan.settings())

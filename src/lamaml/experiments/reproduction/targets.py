@@ -93,7 +93,7 @@ def _table3(scale: Scale) -> list[Cell]:
 
 def _table4(scale: Scale) -> list[Cell]:
     return [
-        cell(scale, METHODS[learner], data, benchmark, learner, probe="alignment")
+        cell(scale, METHODS[learner], data, benchmark, learner, probes=["alignment"])
         for data, benchmark in IMAGES.items()
         for learner in ("er", "c_maml", "sync_la_maml", "la_maml")
     ]
@@ -101,13 +101,13 @@ def _table4(scale: Scale) -> list[Cell]:
 
 def _look_ahead(scale: Scale) -> list[Cell]:
     return _first_tasks(
-        [cell(scale, "La-MAML", "CIFAR-100", "cifar100", "la_maml", probe="look_ahead")], 5
+        [cell(scale, "La-MAML", "CIFAR-100", "cifar100", "la_maml", probes=["look_ahead"])], 5
     )
 
 
 def _inter_task(scale: Scale) -> list[Cell]:
     watched = [
-        cell(scale, METHODS[learner], "CIFAR-100", "cifar100", learner, probe="inter_task")
+        cell(scale, METHODS[learner], "CIFAR-100", "cifar100", learner, probes=["inter_task"])
         for learner in ("c_maml", "la_maml")
     ]
     return _first_tasks(watched, 11)
