@@ -66,6 +66,9 @@ def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> No
     drawing = (tmp_path / "files/digits_rotations-single-seen.svg").read_text()
     assert "#2f5fd0" in drawing  # the page's blue, in the light
     assert "var(--" not in drawing
+    words = re.findall(r">([^<>]+)</text>", drawing)
+    assert "Accuracy on the tasks seen so far" in words
+    assert any(word.startswith("la_maml") for word in words)
     table = (tmp_path / "files/digits_rotations-single.csv").read_text()
     assert table.startswith("learner,run,RA,BTI,LA,FWT,paper's RA,ms/update\n")
     latex = (tmp_path / "files/digits_rotations-single.tex").read_text()

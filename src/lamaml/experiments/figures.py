@@ -18,6 +18,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
@@ -31,6 +32,8 @@ from lamaml.experiments.folders import writing
 HEAT = "#3f74e0"
 NUM_SERIES = 10  # colours of the page
 _MOST_POINTS = 300  # of a curve: more cannot be seen
+_LEGEND_COLUMNS = 4
+_DATED = {".svg": "Date", ".pdf": "CreationDate"}  # left out: the same figure is the same file
 _MOST_NUMBERED = 12  # tasks up to which the cells of a heat map are numbered
 
 
@@ -56,8 +59,12 @@ _VARIABLES = {_PAGE.soft: "--soft", _PAGE.line: "--line", _PAGE.ink: "--ink"} | 
 }
 
 
-Legend = Sequence[tuple[str, str]]
-"""(word, CSS variable of its colour)."""
+class Key(NamedTuple):
+    """What a line of a figure stands for: its CSS variable and dashes, as in `Series`."""
+
+    word: str
+    colour: str
+    dashes: str = "-"
 
 
 class Drawn(NamedTuple):
@@ -66,13 +73,13 @@ class Drawn(NamedTuple):
     Attributes:
       name: of its files, and among the drawings of a page.
       caption: what it shows.
-      legend: its colours; () where the page has one for several.
-      draw: the drawing.
+      legend: what its lines stand for; () where that needs no saying.
+      draw: the drawing, without either.
     """
 
     name: str
     caption: str
-    legend: Legend
+    legend: Sequence[Key]
     draw: Draw
 
 
@@ -95,14 +102,28 @@ def inline(draw: Draw, name: str) -> str:
     return _svg(draw(_PAGE), name)
 
 
-def export(draw: Draw, stem: Path) -> None:
-    """Write a drawing as `stem.svg` and `stem.pdf`."""
-    figure = draw(_light())
-    with writing(stem):
-        stem.parent.mkdir(parents=True, exist_ok=True)
-        for suffix, dated in ((".svg", {"Date": None}), (".pdf", {"CreationDate": None})):
-            with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "lamaml"}):
-                figure.savefig(stem.with_name(stem.name + suffix), metadata=dated)
+def export(drawn: Drawn, folder: Path, suffixes: Sequence[str] = (".svg", ".pdf")) -> None:
+    """Write a figure, with its caption and legend, as files of its name."""
+    palette = _light()
+    figure = drawn.draw(palette)
+    figure.suptitle(drawn.caption, color=palette.ink, fontsize=9)
+    if drawn.legend:
+        lines = [
+            Line2D([], [], color=palette.of(key.colour), ls=key.dashes, label=key.word)
+            for key in drawn.legend
+        ]
+        figure.legend(
+            handles=lines,
+            loc="outside lower center",
+            ncols=min(len(lines), _LEGEND_COLUMNS),
+            frameon=False,
+            labelcolor=palette.soft,
+            fontsize=8,
+        )
+    with writing(folder), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "lamaml"}):
+        folder.mkdir(parents=True, exist_ok=True)
+        for suffix in suffixes:
+            figure.savefig(folder / f"{drawn.name}{suffix}", metadata={_DATED[suffix]: None})
 
 
 def curves(

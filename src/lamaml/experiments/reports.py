@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from lamaml.errors import InvalidArgument
 from lamaml.experiments.comparisons import metrics_grid, pairs_grid
-from lamaml.experiments.figures import Drawn, export, inline
+from lamaml.experiments.figures import Drawn, Key, export, inline
 from lamaml.experiments.folders import writing
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.results import Run, summary
@@ -83,7 +83,7 @@ def write_files(runs: Sequence[Run], folder: Path) -> None:
     for section in _sections(runs):
         entries = [figure for entry in section.entries for figure in entry.figures]
         for figure in [*section.figures, *entries]:
-            export(figure.draw, folder / figure.name)
+            export(figure, folder)
         metrics_grid(section.name, section.title, [e.summary for e in section.entries]).write(
             folder
         )
@@ -137,7 +137,7 @@ def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
         f"{benchmark}, {passes}",
         reading([entry.summary for entry in entries]),
         entries,
-        shared_figures(name, [Line(e.run, e.colour, e.dashes) for e in entries]),
+        shared_figures(name, [Line(e.run, Key(e.label, e.colour, e.dashes)) for e in entries]),
         pairs_grid(name, [(entry.label, entry.summary) for entry in entries]),
     )
 

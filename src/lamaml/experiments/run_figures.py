@@ -6,7 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lamaml.experiments.figures import Drawn, Series, curves, heat_map, histograms, task_lines
+from lamaml.experiments.figures import (
+    Drawn,
+    Key,
+    Series,
+    curves,
+    heat_map,
+    histograms,
+    task_lines,
+)
 from lamaml.experiments.results import Run
 
 Points = tuple[np.ndarray, np.ndarray]
@@ -17,8 +25,7 @@ class Line(NamedTuple):
     """How a run is drawn among others."""
 
     run: Run
-    colour: str
-    dashes: str
+    key: Key
 
 
 def shared_figures(name: str, lines: Sequence[Line]) -> list[Drawn]:
@@ -31,10 +38,11 @@ def shared_figures(name: str, lines: Sequence[Line]) -> list[Drawn]:
     drawn = []
     for word, caption, points_of, x_label, percent in _FIGURES:
         found = [(line, *points_of(line.run)) for line in lines if line.run.finished]
-        series = [Series(x, y, line.colour, line.dashes) for line, x, y in found if y.size]
-        if series:
+        shown = [(line.key, x, y) for line, x, y in found if y.size]
+        if shown:
+            series = [Series(x, y, key.colour, key.dashes) for key, x, y in shown]
             draw = partial(curves, series, x_label, percent=percent)
-            drawn.append(Drawn(f"{name}-{word}", caption, (), draw))
+            drawn.append(Drawn(f"{name}-{word}", caption, [key for key, _, _ in shown], draw))
     return drawn
 
 

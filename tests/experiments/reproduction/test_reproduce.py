@@ -177,6 +177,9 @@ def test_wrong_words_are_one_line(arguments, words, capfd, tmp_path: Path) -> No
 
 def test_documents_say_what_the_outcomes_say() -> None:
     found = stored(ROOT / "docs/results")
-    assert (ROOT / "docs/results.md").read_text("utf-8") == results_page(found)
+    page = (ROOT / "docs/results.md").read_text("utf-8")
+    assert page == results_page(found)
+    for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):
+        assert (ROOT / "docs" / picture).is_file(), "make results"
     readme = (ROOT / "README.md").read_text("utf-8")
     assert with_tables(readme, found) == readme

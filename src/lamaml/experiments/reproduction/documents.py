@@ -2,8 +2,8 @@
 
     python -m lamaml.experiments.reproduction.documents      (`make results`)
 
-rewrites docs/results.md, and in README.md what stands between `<!-- NAME -->` and `<!-- end -->`,
-from docs/results/NAME.json. A test says when they differ.
+rewrites docs/results.md with its figures, and in README.md what stands between `<!-- NAME -->` and
+`<!-- end -->`, from docs/results/NAME.json. A test says when they differ.
 """
 
 import json
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lamaml.experiments.figures import export
+from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.tabulation import grids
 
 _INTRODUCTION = """# Results
@@ -39,7 +41,7 @@ def results_page(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
     Args:
       outcomes: by the name of their file.
     """
-    return "\n".join([_INTRODUCTION, *map(_section, outcomes.values())])
+    return "\n".join([_INTRODUCTION, *(_section(name, found) for name, found in outcomes.items())])
 
 
 def with_tables(text: str, outcomes: Mapping[str, Mapping[str, Any]]) -> str:
@@ -60,8 +62,9 @@ def stored(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _section(outcome: Mapping[str, Any]) -> str:
+def _section(name: str, outcome: Mapping[str, Any]) -> str:
     title = f"## {outcome['title']}\n\n`{outcome['command']}`: {outcome['about']}."
+    pictures = [f"![{d.caption}](results/{name}/{d.name}.svg)\n\n" for d in drawings(outcome)]
     tables = "\n\n".join(grid.markdown for grid in grids(outcome))
     made: dict[str, list[str]] = {}
     for cell in outcome["cells"]:
@@ -70,13 +73,17 @@ def _section(outcome: Mapping[str, Any]) -> str:
     notes = f"Made with {'; '.join(outcome['versions'])}; {code}."
     if outcome["missing"]:
         notes = f"Not run: {'; '.join(outcome['missing'])}. {notes}"
-    return f"{title}\n\n{tables}\n\n{notes}\n"
+    return f"{title}\n\n{''.join(pictures)}{tables}\n\n{notes}\n"
 
 
 def main(root: Path) -> None:
     """Rewrite the documents of a checkout."""
-    outcomes = stored(root / "docs" / "results")
+    folder = root / "docs" / "results"
+    outcomes = stored(folder)
     (root / "docs" / "results.md").write_text(results_page(outcomes), "utf-8")
+    for name, outcome in outcomes.items():
+        for drawn in drawings(outcome):
+            export(drawn, folder / name, [".svg"])
     readme = root / "README.md"
     readme.write_text(with_tables(readme.read_text("utf-8"), outcomes), "utf-8")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lamaml.experiments.figures import Drawn, Series, curves, grid_map, points
+from lamaml.experiments.figures import Drawn, Key, Series, curves, grid_map, points
 from lamaml.experiments.reproduction.targets import RATES
 
 Cells = Sequence[Mapping[str, Any]]
@@ -43,8 +43,8 @@ def _look_ahead(cells: Cells) -> list[Drawn]:
                 Series(x, np.array(measured[name]), colour)
                 for name, colour in zip(names, colours, strict=True)
             ]
-            legend = [("at θ_K, after inner updates", colours[0])]
-            legend += [("at θ_0, after the meta-update", colours[1])]
+            legend = [Key("at θ_K, after inner updates", colours[0])]
+            legend += [Key("at θ_0, after the meta-update", colours[1])]
             caption = f"{cell['row']} on {cell['column']}: accuracy on the tasks seen so far"
             draw = partial(curves, series, "updates")
             found.append(Drawn("figure-lookahead", caption, legend, draw))
@@ -58,7 +58,7 @@ def _inter_task(cells: Cells) -> list[Drawn]:
             values = np.array(cell["measured"]["inter_task_cosine_trunk"], float)
             tasks = np.arange(3, 3 + values.shape[1])
             series.append(Series(tasks, values, COLOURS[cell["row"]]))
-            legend.append((cell["row"], COLOURS[cell["row"]]))
+            legend.append(Key(cell["row"], COLOURS[cell["row"]]))
     if not series:
         return []
     draw = partial(curves, series, "task t that is streaming", percent=False)
@@ -84,7 +84,7 @@ def _robustness(cells: Cells) -> list[Drawn]:
                 x = np.array([cell["changed"][name] for cell in there])
                 y = np.array([[cell["ra"]["mean"] / 100 for cell in there]])
                 series.append(Series(x, y, colour))
-                legend.append((symbol, colour))
+                legend.append(Key(symbol, colour))
         if series:
             draw = partial(curves, series, "learning rate", log=True)
             caption = f"{row}: RA as one rate varies, the others at their optimum"

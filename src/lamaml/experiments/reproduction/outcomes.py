@@ -66,7 +66,7 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
     return {
         "row": cell.row,
         "column": cell.column,
-        "cell": run.folder.name,
+        "cell": cell.training,
         "benchmark": recipe.benchmark,
         "protocol": recipe.protocol,
         "learner": recipe.learner,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from lamaml.experiments.figures import Legend, inline
+from lamaml.experiments.figures import Key, inline
 from lamaml.experiments.folders import writing
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.reports import pages
@@ -18,7 +18,7 @@ class Picture(NamedTuple):
     """A figure as the page shows it."""
 
     caption: str
-    legend: Legend
+    legend: Sequence[Key]
     drawing: Markup
 
 

@@ -161,7 +161,7 @@ def written(request: Request, out: Path, record: Path | None = None) -> list[dic
         for grid in grids(result):
             grid.write(folder)
         for drawn in drawings(result):
-            export(drawn.draw, folder / drawn.name)
+            export(drawn, folder)
         found.append(result)
     write_page(found, out / request.scale.name / "report.html")
     return found

@@ -56,6 +56,7 @@ SMALL = Scale(
     | dict.fromkeys(IMAGES, Size(seeds=2, num_tasks=3, num_samples=500)),
     most_glances=2,
     most_epochs=2,
+    rates=(0.003, 0.03, 0.3),
 )
 QUICK = Scale(
     "quick",
