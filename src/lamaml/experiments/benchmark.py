@@ -1,9 +1,11 @@
 """How fast an update is, as a share of what the machine can do.
 
-The yardstick is the machine's own matrix-product rate, measured in the same process: as noise slows
-both, their ratio stays. The work of an update is counted, not measured: one forward and backward
-pass is 6 operations a weight use (multiply-add) and row, and a Hessian-vector product, which second
-order needs for every inner row, is 12 more. What an update does besides is overhead.
+The yardstick is the machine's own matrix-product rate, measured in turns with the update: as noise
+slows both, their ratio stays. Each learner has a process of its own, as in a run: where several
+share one, an update has been seen to take half as long again. The work of an update is counted, not
+measured: one forward and backward pass is 6 operations a weight use (multiply-add) and row, and a
+Hessian-vector product, which second order needs for every inner row, is 12 more. What an update
+does besides is overhead.
 
 Two comparisons stand beside the shares: ten examples of MER, as in its paper, against one glance of
 La-MAML at ten; and GEM after more and more tasks, which should cost what it has seen. Last come
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -58,94 +60,101 @@ Call = Callable[[], Any]
 """Does what is measured; returns arrays to wait for."""
 
 _START = (
-    "import sys; threads = int(sys.argv[1]); sys.path[:] = sys.argv[2:]; "
-    "from lamaml.experiments.benchmark import measure_here; measure_here(threads)"
+    "import sys; part = sys.argv[1]; sys.path[:] = sys.argv[2:]; "
+    "from lamaml.experiments.benchmark import measure_here; measure_here(part)"
 )
 
 
 def main_measurements(
     threads: tuple[int, ...] = (1, 2), on_progress: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Measure in fresh processes, one for each number of threads.
+    """Measure every part in a fresh process, with each number of threads.
 
     Returns:
       {"gemm_gflops": {"1": .., "2": ..},
-       "updates": [{learner, model, order, threads, ms, gflop, share}, ...],
+       "updates": [{learner, model, order, threads, ms, gflop, gemm_gflops, share}, ...],
        "mer": [{threads, ms, la_maml_ms, ratio}, ...],
        "gem": [{threads, tasks_seen, ms}, ...],
        "checkpoints": [{threads, seconds, seconds_without, slower, cifar_ms}, ...],
        "estimator": [{threads, partial_fit_ms, bare_update_ms, ratio, predict_one_ms,
                       programs_compiled}, ...]},
-      the best of several.
+      the best of several; a share is of the matrix products beside it.
     """
     found: dict[str, Any] = {"gemm_gflops": {}, "updates": [], "mer": [], "gem": []}
     found |= {"checkpoints": [], "estimator": []}
     with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
         for count in threads:
-            process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-P", "-c", _START, str(count), *sys.path],
-                env=worker_environment(count, compiled),
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for line in process.stdout or ():
-                message = json.loads(line)
-                if "working_on" in message:
-                    on_progress(message["working_on"])
-                else:
-                    found["gemm_gflops"][str(count)] = message.pop("gemm_gflops")
-                    for part, rows in message.items():
-                        found[part] += [{"threads": count, **row} for row in rows]
-            if process.wait():
-                raise RuntimeError(f"measuring with {count} threads failed")
+            for number, part in enumerate(PARTS, 1):
+                on_progress(f"{count} threads: {number} of {len(PARTS)}, {part}")
+                done = subprocess.run(  # noqa: S603
+                    [sys.executable, "-P", "-c", _START, part, *sys.path],
+                    env=worker_environment(count, compiled),
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=False,
+                )
+                if done.returncode:
+                    raise RuntimeError(f"measuring {part} with {count} threads failed")
+                for name, rows in json.loads(done.stdout).items():
+                    found[name] += [{"threads": count, **row} for row in rows]
+            rates = [row["gemm_gflops"] for row in found["updates"] if row["threads"] == count]
+            found["gemm_gflops"][str(count)] = max(rates)
     return found
 
 
-def measure_here(threads: int) -> None:
-    """Measure everything in this process, and write what was found as JSON lines."""
-    makers: dict[str, Callable[[], Call]] = {"matrix product": matrix_product}
-    for case in cases():
-        makers[" ".join(case)] = partial(update_call, *case)
-    makers["mer"] = ten_examples_of_mer
-    for seen in GEM_TASKS_SEEN:
-        makers[f"gem {seen}"] = partial(gem_call, seen)
-    calls = {}
-    for number, (name, maker) in enumerate(makers.items(), 1):
-        _say({"working_on": f"{threads} threads: compiling {number} of {len(makers)}, {name}"})
-        calls[name] = maker()
-    _say({"working_on": f"{threads} threads: measuring all in {ROUNDS} rounds"})
-    found = findings(best_seconds(calls))
-    _say({"working_on": f"{threads} threads: checkpoints"})
-    network, loss = problem("cnn")
-    batch = rows_of("cnn", 1)
-    state = build("la_maml", "cnn", "first", loss).init(network.init(jax.random.key(0)), batch)
-    cost = {**slowdown(), "cifar_ms": milliseconds_to_write(state)}
-    _say({"working_on": f"{threads} threads: the estimator"})
-    _say({**found, "checkpoints": [cost], "estimator": [measure_estimator()]})
+def measure_here(part: str) -> None:
+    """Measure one of `PARTS` in this process, and write what was found as JSON."""
+    json.dump(PARTS[part](), sys.stdout)
 
 
-def findings(best: dict[str, float]) -> dict[str, Any]:
-    """Rates, shares and comparisons from the best seconds of every call."""
+def updates(model: str, learner: str) -> dict[str, Any]:
+    """One update of a learner, of each order, beside matrix products."""
+    orders = ("first", "second") if learner in _META else ("first",)
+    calls = {order: update_call(model, learner, order) for order in orders}
+    best = best_seconds({"matrix product": matrix_product(), **calls})
     gemm = 2 * MATRIX_SIDE**3 / best["matrix product"] / 1e9
-    updates = []
-    for model, learner, order in cases():
-        seconds, gflop = best[f"{model} {learner} {order}"], work(model, learner, order) / 1e9
-        row = {"learner": learner, "model": model, "order": order}
-        updates.append(
-            {**row, "ms": 1e3 * seconds, "gflop": gflop, "share": gflop / seconds / gemm}
+    rows = []
+    for order in orders:
+        gflop = work(model, learner, order) / 1e9
+        rows.append(
+            {
+                "learner": learner,
+                "model": model,
+                "order": order,
+                "ms": 1e3 * best[order],
+                "gflop": gflop,
+                "gemm_gflops": gemm,
+                "share": gflop / best[order] / gemm,
+            }
         )
-    glance = best["mlp la_maml first"]
-    mer = {"ms": 1e3 * best["mer"], "la_maml_ms": 1e3 * glance, "ratio": best["mer"] / glance}
-    gem = [{"tasks_seen": seen, "ms": 1e3 * best[f"gem {seen}"]} for seen in GEM_TASKS_SEEN]
-    return {"gemm_gflops": gemm, "updates": updates, "mer": [mer], "gem": gem}
+    return {"updates": rows}
 
 
-def cases() -> Iterator[tuple[str, str, str]]:
-    """What is measured: (model, learner, order)."""
-    for model in MULTIPLY_ADDS:
-        for learner in _RATES:
-            for order in ("first", "second") if learner in _META else ("first",):
-                yield model, learner, order
+def mer() -> dict[str, Any]:
+    """Ten examples of MER beside a glance of La-MAML."""
+    calls = {"mer": ten_examples_of_mer(), "glance": update_call("mlp", "la_maml", "first")}
+    best = best_seconds(calls)
+    milliseconds = {"ms": 1e3 * best["mer"], "la_maml_ms": 1e3 * best["glance"]}
+    return {"mer": [{**milliseconds, "ratio": best["mer"] / best["glance"]}]}
+
+
+def gem() -> dict[str, Any]:
+    """GEM after more and more tasks."""
+    best = best_seconds({str(seen): gem_call(seen) for seen in GEM_TASKS_SEEN})
+    return {"gem": [{"tasks_seen": int(seen), "ms": 1e3 * s} for seen, s in best.items()]}
+
+
+def checkpoints() -> dict[str, Any]:
+    """What they cost an MNIST run, and how long one of the CIFAR learner takes."""
+    network, loss = problem("cnn")
+    learner = build("la_maml", "cnn", "first", loss)
+    state = learner.init(network.init(jax.random.key(0)), rows_of("cnn", 1))
+    return {"checkpoints": [{**slowdown(), "cifar_ms": milliseconds_to_write(state)}]}
+
+
+def estimator() -> dict[str, Any]:
+    """What the scikit-learn estimator adds."""
+    return {"estimator": [measure_estimator()]}
 
 
 def work(model: str, learner: str, order: str) -> float:
@@ -247,6 +256,9 @@ def best_seconds(calls: dict[str, Call]) -> dict[str, float]:
     return best
 
 
-def _say(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+PARTS: dict[str, Callable[[], dict[str, Any]]] = {
+    f"{learner} on the {model}": partial(updates, model, learner)
+    for model in MULTIPLY_ADDS
+    for learner in _RATES
+} | {"mer": mer, "gem": gem, "checkpoints": checkpoints, "estimator": estimator}
+"""What is measured, each in a process of its own."""
