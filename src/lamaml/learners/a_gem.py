@@ -64,13 +64,36 @@ def a_gem(
     def update(state: AGEMState, batch: Batch, key: jax.Array) -> tuple[AGEMState, Info]:
         memory = push_per_task(state.memory, batch, when=batch.first)
         past = rows_before(memory, batch.task[0], ref_size, named_keys(key).replay)
-        reference = jax.grad(loss)(state.params, past)  # g_ref
+        reference = gradient_by_pieces(loss, state.params, past)  # g_ref
         value, gradient = jax.value_and_grad(loss)(state.params, batch)
         projected = project(clip_to_norm(gradient, max_norm), reference)
         params = descend(state.params, projected, learning_rate)
         return AGEMState(params, memory), {"loss": value, "gradient_norm": global_norm(gradient)}
 
     return Learner(init, update)
+
+
+def gradient_by_pieces(loss: Loss, params: Params, rows: Batch, *, piece: int = 16) -> Params:
+    """∇ℓ over many rows, a piece at a time; what lies behind the last row with a weight is free.
+
+    Args:
+      loss: ℓ, the weighted mean loss of a batch.
+      params: θ.
+      rows: those without weight need not be at the end, but cost nothing there.
+      piece: rows of one pass.
+    """
+    num_rows = len(rows.y)
+    piece = min(piece, num_rows)
+    held = jnp.max(jnp.where(rows.weight > 0, jnp.arange(num_rows) + 1, 0))
+    padding = -num_rows % piece
+    padded = [jnp.pad(r, [(0, padding)] + [(0, 0)] * (r.ndim - 1)) for r in rows[:4]]
+
+    def add(number: jax.Array, total: Params) -> Params:
+        part = Batch(*(jax.lax.dynamic_slice_in_dim(r, number * piece, piece) for r in padded))
+        share = jnp.sum(part.weight) / jnp.sum(rows.weight)
+        return jax.tree.map(lambda t, g: t + share * g, total, jax.grad(loss)(params, part))
+
+    return jax.lax.fori_loop(0, -(-held // piece), add, jax.tree.map(jnp.zeros_like, params))
 
 
 def project(gradient: Params, reference: Params) -> Params:

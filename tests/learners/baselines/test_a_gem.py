@@ -17,7 +17,7 @@ from problems import (
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import a_gem
-from lamaml.learners.a_gem import project
+from lamaml.learners.a_gem import gradient_by_pieces, project
 from lamaml.memory import rows_before, rows_of
 
 
@@ -81,6 +81,22 @@ def test_equal_rings_give_the_mean_of_the_tasks_gradients():
     each = [gradient(params, rows_of(state.memory, task)) for task in range(2)]
     whole = gradient(params, rows_before(state.memory, 2, None, KEY))
     assert_close(whole, jax.tree.map(lambda a, b: (a + b) / 2, *each), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 4, 100])
+@pytest.mark.parametrize("weight", [[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 0, 2], [1, 0, 0, 0]])
+def test_pieces_add_up_to_the_whole(piece, weight):
+    rows = network_batch(0)
+    rows = rows._replace(weight=jnp.resize(jnp.array(weight, jnp.float32), rows.weight.shape))
+    params = network_params()
+    found = jit(lambda r: gradient_by_pieces(network, params, r, piece=piece))(rows)
+    assert_close(found, jit(jax.grad(network))(params, rows), rtol=1e-5, atol=1e-6)
+
+
+def test_no_rows_have_no_gradient():
+    rows = network_batch(0)
+    found = gradient_by_pieces(network, network_params(), rows._replace(weight=0 * rows.weight))
+    assert all(not np.any(leaf) for leaf in jax.tree.leaves(found))
 
 
 def test_the_reference_can_be_of_a_few_rows():
