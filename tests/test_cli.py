@@ -395,6 +395,8 @@ def test_all_probes_at_once_measure_what_each_does_alone(lamaml: Lamaml) -> None
         for found, alone in zip(logs["all"], logs[name], strict=True):
             assert alone.items() <= found.items()
     assert {*logs["all"][0]} == {key for name in probes for key in logs[name][0]}
+    rates = [Path(name, "seed-0/rates/task-3.json").read_bytes() for name in ("all", "none")]
+    assert rates[0] == rates[1]
 
 
 @pytest.mark.parametrize(

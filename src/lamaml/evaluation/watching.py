@@ -33,6 +33,11 @@ class Watched(NamedTuple):
         """Its weights."""
         return self.learned.params
 
+    @property
+    def rates(self) -> Params | None:
+        """Its learning rates, if it learns them."""
+        return getattr(self.learned, "rates", None)
+
 
 Look = Callable[[State, State, Batch, Rows], Info]
 """(state before, state after, batch, rows) -> diagnostics."""

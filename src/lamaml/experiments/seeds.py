@@ -171,7 +171,7 @@ def write_accuracy(folder: Path, at: Checkpoint) -> None:
 
 def write_rates(folder: Path, at: Checkpoint) -> None:
     """How the learning rates of each layer are distributed, if they are learned; a file a task."""
-    rates = at.state._asdict().get("rates")
+    rates = getattr(at.state, "rates", None)
     if rates is None:
         return
     layers = {}
