@@ -244,7 +244,7 @@ def report(
     epilog=_examples(
         "lamaml reproduce all --scale quick     every table and figure, on digits, in minutes",
         "lamaml reproduce table1                the paper's Table 1, on MNIST, 5 seeds",
-        "lamaml reproduce table3 --tasks 5 --seeds 1 --only cifar100",
+        'lamaml reproduce table3 --tasks 5 --seeds 1 --only "cifar-100, single"',
         "lamaml reproduce figure-lookahead --scale small --out lookahead",
     )
 )
@@ -267,7 +267,7 @@ def reproduce(
     samples: Annotated[int | None, typer.Option(min=1, help="Training rows a task.")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Cells whose method or data contains this word; repeatable."),
+        typer.Option(help="Cells whose method and data have all these words; repeatable."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where cells, tables and figures go.")] = Path(
         "reproduction"

@@ -113,6 +113,23 @@ def test_a_training_is_asked_for_once() -> None:
     assert {cell.training for cell in cells} == asked
 
 
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (["La-MAML cifar-100, single"], {("La-MAML", "CIFAR-100, single")}),
+        (
+            ["joint_cifar100", "mer tiny"],
+            {("IID", "CIFAR-100, multiple"), ("MER", "TinyImagenet, single")},
+        ),
+        (["er joint"], set()),
+    ],
+)
+def test_only_some_cells(only, expected) -> None:
+    (table,) = targets_named(["table3"])
+    found = Request([table], FULL, only=only).cells(table)
+    assert {(cell.row, cell.column) for cell in found} == expected
+
+
 def test_comments_do_not_count(one: Cell, tmp_path, monkeypatch) -> None:
     module = tmp_path / "some_source.py"
     monkeypatch.syspath_prepend(tmp_path)

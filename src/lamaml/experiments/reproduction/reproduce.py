@@ -46,7 +46,8 @@ class Request(NamedTuple):
       seeds: in place of the scale's; None for the scale's.
       num_tasks: in place of the scale's.
       num_samples: in place of the scale's.
-      only: words, one of which must be in a cell's method, data, learner or benchmark; () for all.
+      only: texts; the words of one of them must all be in a cell's method, data, learner and
+        benchmark. () for all cells.
     """
 
     targets: Sequence[Target]
@@ -106,7 +107,9 @@ class Request(NamedTuple):
     def _wanted(self, cell: Cell) -> bool:
         words = (cell.row, cell.column, cell.recipe.learner, cell.recipe.benchmark)
         text = " ".join(words).lower()
-        return not self.only or any(word.lower() in text for word in self.only)
+        return not self.only or any(
+            all(word in text for word in wanted.lower().split()) for wanted in self.only
+        )
 
 
 def reproduce(
