@@ -16,6 +16,7 @@ from typing import Any
 from lamaml.experiments.figures import export
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.tabulation import grids
+from lamaml.experiments.reproduction.targets import TARGETS
 
 _INTRODUCTION = """# Results
 
@@ -56,10 +57,10 @@ def with_tables(text: str, outcomes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """The outcomes of a folder, by the name of their file."""
-    return {
-        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))
-    }
+    """The outcomes of a folder, by the name of their file, in the paper's order."""
+    found = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    place = list(TARGETS).index
+    return dict(sorted(found.items(), key=lambda pair: (place(pair[1]["target"]), pair[0])))
 
 
 def _section(name: str, outcome: Mapping[str, Any]) -> str:
