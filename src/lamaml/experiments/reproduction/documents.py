@@ -31,8 +31,9 @@ where the seeds tell the methods apart.
 `tuned` marks a method whose published settings do not give the paper's number: its rates were moved
 until it came near, and one of them (Rotations) once more after its test result had been seen. Its
 verdict says that the number can be reached, and is no evidence for the published settings. Runs of
-a revision before `lamaml reproduce`, or of an unknown one, were made by `lamaml run` with the same
-settings and put under their cell's name.
+another revision than the newest, or of an unknown one, were made with the same settings and put
+under their cell's name. TinyImagenet is a subset with 60 training images a class, not 500: 270 rows
+a task.
 """
 
 
