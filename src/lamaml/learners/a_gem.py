@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from lamaml.errors import require
 from lamaml.learners.gem import dot
 from lamaml.learners.gradients import clip_to_norm, descend, global_norm, named_keys
+from lamaml.learners.inner_loop import chunks
 from lamaml.memory import PerTask, check_per_task, empty_per_task, push_per_task, rows_before
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
@@ -80,20 +81,18 @@ def gradient_by_pieces(loss: Loss, params: Params, rows: Batch, *, piece: int = 
       loss: ℓ, the weighted mean loss of a batch.
       params: θ.
       rows: those without weight need not be at the end, but cost nothing there.
-      piece: rows of one pass.
+      piece: rows of one pass, at most.
     """
-    num_rows = len(rows.y)
-    piece = min(piece, num_rows)
-    held = jnp.max(jnp.where(rows.weight > 0, jnp.arange(num_rows) + 1, 0))
-    padding = -num_rows % piece
-    padded = [jnp.pad(r, [(0, padding)] + [(0, 0)] * (r.ndim - 1)) for r in rows[:4]]
+    pieces = chunks(rows, -(-len(rows.y) // piece))
+    weights = jnp.sum(pieces.weight, axis=1)
+    share = weights / jnp.sum(weights)
+    num_held = jnp.max(jnp.where(weights > 0, jnp.arange(1, len(weights) + 1), 0))
 
     def add(number: jax.Array, total: Params) -> Params:
-        part = Batch(*(jax.lax.dynamic_slice_in_dim(r, number * piece, piece) for r in padded))
-        share = jnp.sum(part.weight) / jnp.sum(rows.weight)
-        return jax.tree.map(lambda t, g: t + share * g, total, jax.grad(loss)(params, part))
+        gradient = jax.grad(loss)(params, jax.tree.map(lambda field: field[number], pieces))
+        return jax.tree.map(lambda t, g: t + share[number] * g, total, gradient)
 
-    return jax.lax.fori_loop(0, -(-held // piece), add, jax.tree.map(jnp.zeros_like, params))
+    return jax.lax.fori_loop(0, num_held, add, jax.tree.map(jnp.zeros_like, params))
 
 
 def project(gradient: Params, reference: Params) -> Params:
