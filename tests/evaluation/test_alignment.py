@@ -18,6 +18,11 @@ def rows(task: int, seed: int = 0, count: int = 6) -> Batch:
     return Batch(jax.random.normal(key, (count, 3)), y, jnp.full(count, task), jnp.ones(count))
 
 
+def joined(one: Batch, other: Batch) -> Batch:
+    pairs = zip(one[:4], other[:4], strict=True)
+    return Batch(*(jnp.concatenate(pair) for pair in pairs))
+
+
 def test_identical_batches_give_one() -> None:
     params = MODEL.init(jax.random.key(0))
     gradient = jax.grad(LOSS)(params, rows(0))
@@ -43,23 +48,29 @@ def test_it_is_the_cosine_of_the_flattened_gradients() -> None:
     assert cosine(one, other) == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_run_measures_earlier_tasks_alone_and_learns_the_same_bits() -> None:
+def test_a_run_measures_earlier_tasks_and_all_that_is_held_and_learns_the_same_bits() -> None:
     learner = er(LOSS, learning_rate=0.1, memory_size=20, replay_size=20)
     watched = with_alignment(learner, LOSS, replay_size=20)
     params = MODEL.init(jax.random.key(0))
     plain, state = learner.init(params, rows(0)), watched.init(params, rows(0))
     batches = [rows(0, 1), rows(1, 2), rows(1, 3), rows(1, 3)._replace(first=False)]
-    found, before = [], state
+    found, replayed, before = [], [], state
     for number, batch in enumerate(batches):
         plain, _ = learner.update(plain, batch, jax.random.key(number))
         before, (state, info) = state, watched.update(state, batch, jax.random.key(number))
         found.append(float(info["alignment"]))
-        if number == 2:  # all six rows of task 0 are held, and none of task 1 may be taken
+        replayed.append(float(info["alignment_replayed"]))
+        if number == 2:  # all six rows of task 0 are held, and six of task 1
+            new = jax.grad(LOSS)(before.params, batch)
             old = jax.grad(LOSS)(before.params, rows(0, 1))
-            expected = cosine(old, jax.grad(LOSS)(before.params, batch))
-    assert np.isnan(found[0])  # there is no earlier task
-    assert np.isnan(found[3])  # a later glance
+            both = jax.grad(LOSS)(before.params, joined(rows(0, 1), rows(1, 2)))
+            expected, expected_replayed = cosine(old, new), cosine(both, new)
+    for measured in (found, replayed):
+        assert np.isnan(measured[0])  # there is no earlier task
+        assert np.isnan(measured[3])  # a later glance
     assert found[2] == pytest.approx(float(expected), abs=1e-6)
+    assert replayed[2] == pytest.approx(float(expected_replayed), abs=1e-6)
+    assert abs(found[2] - replayed[2]) > 0.01
     assert all(
         np.array_equal(a, b)
         for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(state), strict=True)

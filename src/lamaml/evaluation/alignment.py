@@ -4,6 +4,10 @@
 
 measured at θ before the update, in the first glance at b. Rows of different heads share no weight
 of the head: it adds nothing to g·h, yet lengthens g and h. So the trunk is measured apart as well.
+
+The paper says "replay samples", and not of which tasks. A learner that replays draws them from all
+of its memory, the task under way included, so that is measured beside it: the same cosine, but for
+g of rows as they are replayed.
 """
 
 from typing import NamedTuple
@@ -14,6 +18,8 @@ import jax.numpy as jnp
 from lamaml.learners.gradients import named_keys
 from lamaml.memory import sample
 from lamaml.types import Batch, Info, Learner, Loss, Params, State
+
+ALIGNMENTS = ("alignment", "alignment_trunk", "alignment_replayed")
 
 
 class Alignment(NamedTuple):
@@ -58,18 +64,24 @@ def with_alignment(learner: Learner, loss: Loss, *, replay_size: int) -> Learner
       replay_size: rows replayed, of tasks before that of the batch.
     """
 
-    def measure(state: State, batch: Batch, key: jax.Array) -> Alignment:
-        rows = sample(state.memory, replay_size, key, before=jnp.max(batch.task))
-        gradient = jax.grad(loss)
-        return alignment(gradient(state.params, rows), gradient(state.params, batch))
+    def measure(state: State, batch: Batch, key: jax.Array) -> Info:
+        new = jax.grad(loss)(state.params, batch)
 
-    def unmeasured(*_: object) -> Alignment:
-        return Alignment(jnp.array(jnp.nan), jnp.array(jnp.nan))
+        def with_new(before: jax.Array | None) -> Alignment:
+            rows = sample(state.memory, replay_size, key, before=before)
+            return alignment(jax.grad(loss)(state.params, rows), new)
+
+        earlier, replayed = with_new(jnp.max(batch.task)), with_new(None)
+        found = earlier.whole, earlier.trunk, replayed.whole
+        return dict(zip(ALIGNMENTS, found, strict=True))
+
+    def unmeasured(*_: object) -> Info:
+        return dict.fromkeys(ALIGNMENTS, jnp.array(jnp.nan))
 
     def update(state: State, batch: Batch, key: jax.Array) -> tuple[State, Info]:
         when = jnp.asarray(batch.first) & (jnp.max(batch.task) > 0)
         found = jax.lax.cond(when, measure, unmeasured, state, batch, named_keys(key).replay)
         state, info = learner.update(state, batch, key)
-        return state, info | {"alignment": found.whole, "alignment_trunk": found.trunk}
+        return state, info | found
 
     return learner._replace(update=update)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lamaml.evaluation.alignment import ALIGNMENTS
 from lamaml.experiments.environment import PACKAGES
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.claims import judged
@@ -97,7 +98,8 @@ def measured(probes: Sequence[str], seeds: Sequence[Seed]) -> dict[str, Any]:
     if probe == "alignment":
         return {
             name: [round(float(np.nanmean(log[name])), 5) for log in logs]
-            for name in ("alignment", "alignment_trunk")
+            for name in ALIGNMENTS
+            if name in logs[0]
         }
     prefix = {"look_ahead": "accuracy_", "inter_task": "inter_task_"}[probe]
     names = tuple(name for name in logs[0] if name.startswith(prefix))

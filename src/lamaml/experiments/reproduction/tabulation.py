@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lamaml.evaluation.alignment import ALIGNMENTS
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.tables import difference, spread
 
@@ -88,13 +89,14 @@ def _alignments(outcome: Outcome) -> Grid:
     }
     rows = []
     for cell in outcome["cells"]:
-        found = [
-            _spread(values, 4)
-            for values in (cell["measured"].get(n, []) for n in ("alignment", "alignment_trunk"))
-        ]
+        earlier, trunk, replayed = (
+            _spread(cell["measured"].get(name, []), 4) for name in ALIGNMENTS
+        )
         published = f"{paper[cell['column']][cell['row']]:.4f}"
-        rows.append([cell["row"], _data(cell), _seeds(cell), found[0], published, found[1]])
-    header = ["method", "data", "seeds", "cosine", "paper", "cosine, trunk alone"]
+        found = [replayed, earlier, trunk]
+        rows.append([cell["row"], _data(cell), _seeds(cell), published, *found])
+    cosines = ["cosine, all replayed", "of earlier tasks", "and trunk alone"]
+    header = ["method", "data", "seeds", "paper", *cosines]
     return Grid(outcome["target"], title_of(outcome), header, rows)
 
 
