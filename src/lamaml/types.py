@@ -79,10 +79,16 @@ class Task(NamedTuple):
 
 
 class Preprocess(Protocol):
-    """Turns stored rows into what a network reads, on the device."""
+    """Turns stored rows into what a network reads, on the device.
+
+    It is compiled into programs that are kept for it, so it is hashable, as every function is.
+    """
 
     def __call__(self, x: jax.Array, /) -> jax.Array:
         """Rows as float32."""
+
+    def __hash__(self) -> int:
+        """The same for the same function."""
 
 
 class Augment(Protocol):
@@ -90,6 +96,9 @@ class Augment(Protocol):
 
     def __call__(self, x: jax.Array, key: jax.Array, /) -> jax.Array:
         """Rows as float32."""
+
+    def __hash__(self) -> int:
+        """The same for the same function."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The loop: what a learner is shown, in which order, and that it can go on from any checkpoint."""
 
 import itertools
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -141,7 +142,7 @@ def small_experiment(learner=la_maml):
     stream = Stream("small", tasks, 2, None, lambda x: x)
     model = mlp(6, 2, hidden_sizes=(5,))
     loss = cross_entropy(model.apply)
-    settings = {"initial_rate": 0.1, "hyper_rate": 0.1, "inner_steps": 5}
+    settings = {"initial_rate": 0.1, "hyper_rate": 0.1, "inner_steps": 2}
     built = learner(
         loss, memory_size=8, **(settings if learner is la_maml else {"learning_rate": 0.1})
     )
@@ -169,6 +170,31 @@ def test_checkpoint_spacing_does_not_change_the_run():
     apart, together = run_to_end(*arguments, every=1), run_to_end(*arguments, every=1000)
     same = jax.tree.map(lambda a, b: bool((a == b).all()), apart.state, together.state)
     assert jax.tree.all(same)
+
+
+def test_a_learner_is_compiled_once_for_all_its_runs_of_one_shape():
+    stream, model, learner, schedule, seed = small_experiment(er)
+    traced = []
+
+    def update(*arguments):
+        traced.append(1)
+        return learner.update(*arguments)
+
+    counted = learner._replace(update=update)
+    first, again, other_seed = (
+        run_to_end(stream, model, counted, schedule, number) for number in (seed, seed, 1)
+    )
+    assert len(traced) == 1
+    assert first.seconds.compile > again.seconds.compile
+    assert (first.matrix == again.matrix).all()
+    assert any(jnp.any(a != b) for a, b in zip(*map(weights, (first, other_seed)), strict=True))
+    shorter = replace(stream, tasks=[task._replace(train=task.test) for task in stream.tasks[:1]])
+    run_to_end(shorter, model, counted, schedule, seed)
+    assert len(traced) == 2
+
+
+def weights(checkpoint):
+    return jax.tree.leaves(checkpoint.state.params)
 
 
 def test_all_diagnostics_are_yielded_once():

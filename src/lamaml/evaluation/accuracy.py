@@ -1,5 +1,6 @@
 """Test accuracy, in compiled slices of one size."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -7,12 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamaml.models import head_mask
-from lamaml.types import Examples, Learner, Model, State, Stream
+from lamaml.types import Examples, Learner, Model, Preprocess, State, Stream
 
 SLICE = 500  # rows to a compiled call: large enough for the matrix product, small enough for a CNN
 
 Evaluator = Callable[[State, Examples, int], float]
 """(state, examples, task) -> the share answered correctly."""
+Predict = Callable[[State, jax.Array, jax.Array], jax.Array]
+"""(state, x, task) -> the class of each row."""
 
 
 def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
@@ -23,11 +26,7 @@ def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
       learner: its own `predict` answers if it has one, else the largest logit of `state.params`.
       stream: how rows are preprocessed, and which outputs a task may answer with.
     """
-    predict = learner.predict or _largest_logit(model, stream.classes_per_task)
-
-    @jax.jit
-    def count_correct(state: State, x: jax.Array, y: jax.Array, task: jax.Array) -> jax.Array:
-        return jnp.sum(predict(state, stream.preprocess(x), task) == y)
+    count_correct = _counter(model, learner.predict, stream.preprocess, stream.classes_per_task)
 
     def accuracy(state: State, examples: Examples, task: int) -> float:
         tasks = row_tasks(examples.y, task, stream.classes_per_task)
@@ -57,9 +56,21 @@ def pad_rows(rows: np.ndarray, size: int, value: int = 0) -> np.ndarray:
     return np.pad(rows, [(0, missing)] + [(0, 0)] * (rows.ndim - 1), constant_values=value)
 
 
-def _largest_logit(
-    model: Model, classes_per_task: int | None
-) -> Callable[[State, jax.Array, jax.Array], jax.Array]:
+@functools.lru_cache(maxsize=8)
+def _counter(
+    model: Model, predict: Predict | None, preprocess: Preprocess, classes_per_task: int | None
+) -> Callable[[State, np.ndarray, np.ndarray, np.ndarray], jax.Array]:
+    """How many rows are answered correctly; one compiled function for all runs of a learner."""
+    answer = predict or _largest_logit(model, classes_per_task)
+
+    @jax.jit
+    def count_correct(state: State, x: jax.Array, y: jax.Array, task: jax.Array) -> jax.Array:
+        return jnp.sum(answer(state, preprocess(x), task) == y)
+
+    return count_correct
+
+
+def _largest_logit(model: Model, classes_per_task: int | None) -> Predict:
     def predict(state: State, x: jax.Array, task: jax.Array) -> jax.Array:
         return jnp.argmax(head_mask(model.apply(state.params, x), task, classes_per_task), axis=-1)
 

@@ -14,11 +14,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamaml.errors import Diverged, require
-from lamaml.evaluation import evaluator
-from lamaml.evaluation.accuracy import pad_rows, row_tasks
-from lamaml.types import Batch, Info, Learner, Model, State, Stream, Task
+from lamaml.evaluation.accuracy import evaluator, pad_rows, row_tasks
+from lamaml.types import (
+    Augment,
+    Batch,
+    Info,
+    Learner,
+    Model,
+    Preprocess,
+    State,
+    Stream,
+    Task,
+)
 
 MOST_FULL_ROWS = 20  # of the accuracy matrix
+_PROGRAMS_KEPT = 8  # of learners, for the next run of the same one
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,8 @@ def train(
 def untrained(stream: Stream, model: Model, learner: Learner, seed: int) -> State:
     """The state a run begins with."""
     key = Keys.from_seed(seed).init
-    one = _prepare(stream, jnp.asarray(stream.tasks[0].train.x[:1]), key)
+    row = jnp.asarray(stream.tasks[0].train.x[:1])
+    one = _prepare(row, key, stream.augment, stream.preprocess)
     label = jnp.zeros(1, jnp.int32)
     return learner.init(model.init(key), Batch(one, label, label, jnp.ones(1)))
 
@@ -175,11 +186,11 @@ class _Run:
         self.seed, self.keys = seed, Keys.from_seed(seed)
         self.longest = max(len(task.train) for task in stream.tasks)
         self.accuracy = evaluator(model, learner, stream)
-        self.end_task = jax.jit(learner.end_task, donate_argnums=0) if learner.end_task else None
-        self.glance = _compiled_once(jax.jit(self._glance, donate_argnums=0))
+        self.end_task = _jitted(learner.end_task) if learner.end_task else None
+        self.glance = _glance_of(learner, schedule, stream.augment, stream.preprocess)
+        self.program: Callable[..., tuple[State, Info]] | None = None
+        self.compile_seconds = 0.0
         self.order = functools.lru_cache(maxsize=1)(self._order)
-        self.copy = jax.jit(lambda state: jax.tree.map(jnp.copy, state))
-        self.finite = jax.jit(_finite)
 
     def begin(self) -> Checkpoint:
         """The untrained state and what it scores."""
@@ -210,18 +221,18 @@ class _Run:
         self, at: Checkpoint, rows: _Rows, updates: range, stop: Callable[[], bool]
     ) -> Checkpoint:
         """Make updates of one task, until it is time to stop."""
-        clock, compiling = time.perf_counter(), self.glance.seconds
-        before, state, infos = self.copy(at.state), at.state, []
+        clock, compiling = time.perf_counter(), self.compile_seconds
+        before, state, infos = _copy(at.state), at.state, []
         for update in updates:
             state, info = self.step(state, rows, update)
             infos.append(info)
             if stop():
                 break
         gathered = {name: np.array([info[name] for info in infos]) for name in infos[0]}
-        compiled = self.glance.seconds - compiling
+        compiled = self.compile_seconds - compiling
         spent = time.perf_counter() - clock - compiled
         # The loss of an update is that of the weights before it: neither check replaces the other.
-        if not (np.isfinite(gathered["loss"]).all() and self.finite(state)):
+        if not (np.isfinite(gathered["loss"]).all() and _finite(state)):
             raise self.divergence(before, rows, updates)
         past = at.seconds
         return at._replace(
@@ -237,13 +248,18 @@ class _Run:
         now = np.unravel_index(update, shape)
         order = self.order(rows.task, rows.num_rows, int(now[0]))
         place = np.array([rows.task, update, rows.num_rows, *now], np.int32)
-        return self.glance(state, rows.x, rows.y, rows.row_task, order, place, self.keys)
+        arguments = (state, rows.x, rows.y, rows.row_task, order, place, self.keys)
+        if self.program is None:
+            clock = time.perf_counter()
+            self.program = self.glance.program_for(*arguments)
+            self.compile_seconds = time.perf_counter() - clock
+        return self.program(*arguments)
 
     def divergence(self, state: State, rows: _Rows, updates: range) -> Diverged:
         """Make updates again, known to diverge, to find the first that does."""
         for update in updates:
             state, info = self.step(state, rows, update)
-            if not (np.isfinite(info["loss"]) and self.finite(state)):
+            if not (np.isfinite(info["loss"]) and _finite(state)):
                 break
         lost = not np.isfinite(info["loss"])
         what = f"the loss is {info['loss']}" if lost else _not_finite(state)
@@ -255,7 +271,7 @@ class _Run:
         state = at.state
         if self.end_task:
             state = self.end_task(state, _fold(self.keys.update, at.task, at.update))
-            if not self.finite(state):
+            if not _finite(state):
                 what = f"{_not_finite(state)} at the end of task {at.task + 1}"
                 raise Diverged(what, at.task + 1, at.update)
         clock = time.perf_counter()
@@ -277,8 +293,14 @@ class _Run:
         length = -(-self.longest // self.schedule.batch_size) * self.schedule.batch_size
         return jnp.pad(order, (0, length - num_rows)).reshape(-1, self.schedule.batch_size)
 
-    def _glance(
-        self,
+
+@functools.lru_cache(maxsize=_PROGRAMS_KEPT)
+def _glance_of(
+    learner: Learner, schedule: Schedule, augment: Augment | None, preprocess: Preprocess
+) -> "_CompiledAhead":
+    """One update: fetch and augment the batch, shuffle it for this glance, learn from it."""
+
+    def glance(
         state: State,
         x: jax.Array,
         y: jax.Array,
@@ -287,10 +309,9 @@ class _Run:
         place: jax.Array,
         keys: Keys,
     ) -> tuple[State, Info]:
-        """One update: fetch and augment the batch, shuffle it for this glance, learn from it."""
-        task, update, num_rows, epoch, number, glance = place
+        task, update, num_rows, epoch, number, look = place
         rows = order[number]
-        position = number * self.schedule.batch_size + jnp.arange(self.schedule.batch_size)
+        position = number * schedule.batch_size + jnp.arange(schedule.batch_size)
         weight = (position < num_rows).astype(jnp.float32)
         # The same key in every glance of an epoch: a batch is augmented once.
         seen = _fold(keys.augmentation, task, epoch, number)
@@ -298,14 +319,16 @@ class _Run:
         lot = jax.random.uniform(here, weight.shape)
         shuffle = jnp.argsort(jnp.where(weight > 0, lot, 2.0))  # padding stays last
         batch = Batch(
-            _prepare(self.stream, x[rows], seen)[shuffle],
+            _prepare(x[rows], seen, augment, preprocess)[shuffle],
             y[rows][shuffle],
             row_task[rows][shuffle],
             weight[shuffle],
-            first=(epoch == 0) & (glance == 0),
-            last=(epoch == 0) & (glance == self.schedule.glances - 1),
+            first=(epoch == 0) & (look == 0),
+            last=(epoch == 0) & (look == schedule.glances - 1),
         )
-        return self.learner.update(state, batch, _fold(keys.update, task, update))
+        return learner.update(state, batch, _fold(keys.update, task, update))
+
+    return _CompiledAhead(jax.jit(glance, donate_argnums=0))
 
 
 def _evaluated_after(task: int, num_tasks: int) -> range:
@@ -319,10 +342,24 @@ def _evaluated_after(task: int, num_tasks: int) -> range:
     return range(0 if full else task, min(task + 2, num_tasks))
 
 
-def _prepare(stream: Stream, x: jax.Array, key: jax.Array) -> jax.Array:
-    return stream.augment(x, key) if stream.augment else stream.preprocess(x)
+def _prepare(
+    x: jax.Array, key: jax.Array, augment: Augment | None, preprocess: Preprocess
+) -> jax.Array:
+    return augment(x, key) if augment else preprocess(x)
 
 
+@functools.lru_cache(maxsize=_PROGRAMS_KEPT)
+def _jitted(function: Callable[..., State]) -> Callable[..., State]:
+    """The same, compiled; it overwrites its first argument."""
+    return jax.jit(function, donate_argnums=0)
+
+
+@jax.jit
+def _copy(state: State) -> State:
+    return jax.tree.map(jnp.copy, state)
+
+
+@jax.jit
 def _finite(tree: Any) -> jax.Array:
     """Whether every number is."""
     numbers = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
@@ -341,16 +378,20 @@ def _fold(key: jax.Array, *counters: jax.Array | int) -> jax.Array:
     return key
 
 
-class _compiled_once:  # noqa: N801  (reads as the decorator it is)
-    """A jitted function, compiled ahead of its first call, so that compiling can be timed apart."""
+class _CompiledAhead:
+    """A function compiled ahead of its first call, so that compiling can be timed apart.
+
+    Runs whose arguments have the same shapes share a program.
+    """
 
     def __init__(self, function: Any) -> None:
-        self.function, self.seconds = function, 0.0
-        self.compiled: Callable[..., Any] | None = None
+        self.function = function
+        self.programs: dict[Any, Callable[..., Any]] = {}
 
-    def __call__(self, *arguments: Any) -> Any:
-        if self.compiled is None:
-            clock = time.perf_counter()
-            self.compiled = self.function.lower(*arguments).compile()
-            self.seconds += time.perf_counter() - clock
-        return self.compiled(*arguments)
+    def program_for(self, *arguments: Any) -> Callable[..., Any]:
+        """The program for arguments like these."""
+        leaves, structure = jax.tree.flatten(arguments)
+        shapes = structure, *map(jax.typeof, leaves)
+        if shapes not in self.programs:
+            self.programs[shapes] = self.function.lower(*arguments).compile()
+        return self.programs[shapes]

@@ -73,17 +73,25 @@ def test_a_name_is_of_its_settings_size_and_source(one: Cell, monkeypatch) -> No
     assert len(set(names)) == len(names)
     assert one._replace(row="x", column="y", seeds=3).name == one.name
     assert one._replace(recipe=replace(one.recipe, published={})).name == one.name
-    changed = {"lamaml.learners.inner_loop": "x = 1", "lamaml.streams.mnist": "x = 1"}
+    probed = one._replace(recipe=replace(one.recipe, probes=("alignment",)))
+    expected = {  # whether the name changes with it: of a run, and of one that is probed
+        "lamaml.learners.inner_loop": (True, True),
+        "lamaml.streams.mnist": (True, True),
+        "lamaml.evaluation.accuracy": (True, True),
+        "lamaml.evaluation.alignment": (False, True),
+        "lamaml.evaluation.look_ahead": (False, False),
+        "lamaml.experiments.tables": (False, False),
+    }
     parsed = cells_module._parsed
-    for module, source in changed.items():
+    for module, changes in expected.items():
         with monkeypatch.context() as patch:
             patch.setattr(
                 cells_module,
                 "_parsed",
-                lambda name, m=module, s=source: ast.parse(s) if name == m else parsed(name),
+                lambda name, m=module: ast.parse("x = 1") if name == m else parsed(name),
             )
             cells_module._source.cache_clear()
-            assert one.name != names[0], module
+            assert (one.name != names[0], probed.name != names[-1]) == changes, module
     cells_module._source.cache_clear()
     assert one.name == names[0]
 

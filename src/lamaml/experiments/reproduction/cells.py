@@ -1,8 +1,8 @@
 """One run of the paper: its settings, its size, and the name of its folder.
 
-The name ends in a hash of the settings, of the size, and of the source that the learner, the stream
-and the training loop are made of: a finished cell is found again under it, and never under the name
-of another.
+The name has a hash of the settings, of the size, and of the source that the learner, the stream and
+the training loop are made of, and one of the source of each probe: a finished cell is found again
+under it, and never under the name of another.
 """
 
 import ast
@@ -23,6 +23,7 @@ from lamaml.learners import LEARNERS
 from lamaml.streams import STREAMS
 
 _LOOP = "lamaml.experiments.protocol"
+_PROBES = "lamaml.evaluation"
 
 
 class Cell(NamedTuple):
@@ -62,13 +63,17 @@ class Cell(NamedTuple):
     @property
     def name(self) -> str:
         """Of its own folder."""
-        return "+".join([self.training, *self.recipe.probes])
+        return "+".join([self.training, *self._measured])
+
+    @property
+    def _measured(self) -> list[str]:
+        return [f"{name}-{_source(f'{_PROBES}.{name}')[:6]}" for name in self.recipe.probes]
 
     def folder(self, store: Path) -> Path:
         """Its own, or that of a run that learned the same and measured more."""
         if not (store / self.name).exists():
             for other in sorted(store.glob(f"{self.training}+*")):
-                if set(self.recipe.probes) <= set(other.name.split("+")[1:]):
+                if set(self._measured) <= set(other.name.split("+")[1:]):
                     return other
         return store / self.name
 
