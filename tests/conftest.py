@@ -14,7 +14,7 @@ import pytest
 # What one test, or one run of the tests, has compiled the next need not; jax reads this on import.
 COMPILED = Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 from lamaml.streams.files import one_at_a_time  # noqa: E402
 

@@ -18,7 +18,6 @@ EXPECTED = {
     [
         LaMAMLClassifier(**LOOKING_AHEAD),
         LaMAMLClassifier("er", **LIGHT),
-        LaMAMLClassifier("c_maml", **LOOKING_AHEAD),
         LaMAMLClassifier("icarl", **LIGHT),  # it answers with the nearest mean, not with outputs
         LaMAMLRegressor(**LOOKING_AHEAD),
         LaMAMLRegressor("er", **LIGHT),

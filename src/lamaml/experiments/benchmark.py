@@ -27,6 +27,7 @@ import jax.numpy as jnp
 from lamaml.estimators.latency import measure as measure_estimator
 from lamaml.experiments.checkpoint_cost import milliseconds_to_write, slowdown
 from lamaml.experiments.engines import worker_environment
+from lamaml.experiments.environment import environment
 from lamaml.experiments.recipes import MODELS
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy
@@ -77,11 +78,12 @@ def main_measurements(
        "gem": [{threads, tasks_seen, ms}, ...],
        "checkpoints": [{threads, seconds, seconds_without, slower, cifar_ms}, ...],
        "estimator": [{threads, partial_fit_ms, bare_update_ms, ratio, predict_one_ms,
-                      programs_compiled}, ...]},
+                      programs_compiled}, ...],
+       "environment": {versions, platform, machine, cpus, revision, dirty}},
       the best of several; a share is of the matrix products beside it.
     """
     found: dict[str, Any] = {"gemm_gflops": {}, "updates": [], "mer": [], "gem": []}
-    found |= {"checkpoints": [], "estimator": []}
+    found |= {"checkpoints": [], "estimator": [], "environment": environment()}
     with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
         for count in threads:
             for number, part in enumerate(PARTS, 1):

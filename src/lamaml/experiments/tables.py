@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lamaml.experiments.grids import Grid
 from lamaml.experiments.results import METRICS
 
 Summary = Mapping[str, Any]
@@ -92,6 +93,20 @@ def bench_table(measured: Mapping[str, Any]) -> RenderableType:
     ]
     title = Text(f"Matrix product: {speed} threads", style="bold")
     return Group(title, table, Text("\n".join(lines)))
+
+
+def bench_grid(measured: Mapping[str, Any]) -> Grid:
+    """The updates of `lamaml bench`, a row a learner."""
+    threads = list(measured["gemm_gflops"])
+    cases: dict[tuple[str, str, str], list[str]] = {}
+    for row in measured["updates"]:
+        words = cases.setdefault((row["model"], row["learner"], row["order"]), [])
+        words += [f"{row['ms']:.2f}", f"{100 * row['share']:.0f} %"]
+    header = ["network", "learner", "order"]
+    for count in threads:
+        header += [f"ms, {count} thread{'s' if count != '1' else ''}", "share"]
+    rows = [[model.upper(), *words, *found] for (model, *words), found in cases.items()]
+    return Grid("bench", "One update, as a share of the matrix-product rate", header, rows)
 
 
 def describe(summary: Summary) -> str:
