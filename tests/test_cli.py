@@ -401,7 +401,11 @@ def test_all_probes_at_once_measure_what_each_does_alone(lamaml: Lamaml) -> None
 
 @pytest.mark.parametrize(
     ("learner", "probe", "words"),
-    [("er", "alignmnt", "alignment"), ("online", "alignment", "has no replay_size")],
+    [
+        ("er", "alignmnt", "alignment"),
+        ("online", "alignment", "has no replay_size"),
+        ("c_maml", "look_ahead", "has no initial_rate"),
+    ],
 )
 def test_a_probe_that_cannot_be(lamaml: Lamaml, learner: str, probe: str, words: str) -> None:
     code, _, said = lamaml("run", "digits_rotations", learner, *SMALL, "--probe", probe)

@@ -263,11 +263,13 @@ def reproduce(
         ),
     ] = "full",
     seeds: Annotated[int | None, typer.Option(min=1, help="In place of the scale's.")] = None,
-    tasks: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, help="The first so many, in place of the scale's.")
+    ] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Training rows a task.")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Cells whose method and data have all these words; repeatable."),
+        typer.Option(help="Cells whose method and data have words that begin so; repeatable."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where cells, tables and figures go.")] = Path(
         "reproduction"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lamaml.evaluation import blocks, inter_task, look_ahead, watched
-from lamaml.evaluation.watching import Regularly
+from lamaml.evaluation.watching import Timed, after, every
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.types import Batch, Examples
@@ -62,7 +62,7 @@ def run(learner, tasks):  # type: ignore[no-untyped-def]
 
 def test_a_look_every_so_many_updates_changes_nothing() -> None:
     plain, _ = run(LEARNER, [0, 0, 1, 1])
-    states, infos = run(watched(LEARNER, ROWS, [Regularly(LOOK, 2)]), [0, 0, 1, 1])
+    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(2))]), [0, 0, 1, 1])
     assert [np.isnan(info["accuracy_after"]) for info in infos] == [True, False, True, False]
     assert infos[1]["accuracy_after"] == pytest.approx(accuracy(plain[2].params, SETS[:1]))
     assert infos[3]["accuracy_after"] == pytest.approx(accuracy(plain[4].params, SETS[:2]))
@@ -75,7 +75,7 @@ def test_a_look_every_so_many_updates_changes_nothing() -> None:
 
 
 def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
-    states, infos = run(watched(LEARNER, ROWS, [Regularly(LOOK, 1)]), [0, 0, 1])
+    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(1))]), [0, 0, 1])
     before, rows = states[2].learned, batch(1, 2)
     fast = before.params
     for step in range(3):
@@ -87,7 +87,7 @@ def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
 
 def test_alignment_among_old_tasks() -> None:
     states, infos = run(
-        watched(LEARNER, ROWS, [Regularly(inter_task(LOSS, lambda x: x), 1)]), [0, 1, 2, 3]
+        watched(LEARNER, ROWS, [Timed(inter_task(LOSS, lambda x: x), every(1))]), [0, 1, 2, 3]
     )
     assert all(np.isnan(info["inter_task_cosine"]) for info in infos[:2])  # there is no pair yet
     params = states[4].params
@@ -102,3 +102,8 @@ def test_alignment_among_old_tasks() -> None:
     ]
     assert infos[3]["inter_task_dot"] == pytest.approx(np.mean(dots), rel=1e-4)
     assert infos[3]["inter_task_cosine"] == pytest.approx(np.mean(cosines), abs=1e-5)
+
+
+def test_a_look_after_some_updates() -> None:
+    due = after([2, 5])
+    assert [number for number in range(1, 8) if due(jnp.array(number))] == [2, 5]

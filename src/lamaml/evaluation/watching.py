@@ -43,11 +43,21 @@ Look = Callable[[State, State, Batch, Rows], Info]
 """(state before, state after, batch, rows) -> diagnostics."""
 
 
-class Regularly(NamedTuple):
-    """A look after every so many updates."""
+class Timed(NamedTuple):
+    """A look, and when it is due."""
 
     look: Look
-    every: int
+    due: Callable[[jax.Array], jax.Array]  # (updates made) -> whether now
+
+
+def every(count: int) -> Callable[[jax.Array], jax.Array]:
+    """After every so many updates."""
+    return lambda number: number % count == 0
+
+
+def after(numbers: Sequence[int]) -> Callable[[jax.Array], jax.Array]:
+    """After these updates."""
+    return lambda number: jnp.isin(number, jnp.array(numbers))
 
 
 def blocks(sets: Sequence[Examples], most: int) -> Rows:
@@ -58,13 +68,13 @@ def blocks(sets: Sequence[Examples], most: int) -> Rows:
     return Rows(jnp.asarray(x), jnp.asarray(y.astype(np.int32)))
 
 
-def watched(learner: Learner, rows: Rows, looks: Sequence[Regularly]) -> Learner:
+def watched(learner: Learner, rows: Rows, looks: Sequence[Timed]) -> Learner:
     """The same learner, looked at now and then; NaN in between.
 
     Args:
       learner: is not changed by it.
       rows: what to look at it with.
-      looks: what to find out, and how often.
+      looks: what to find out, and when.
     """
 
     def init(params: Params, batch: Batch) -> Watched:
@@ -73,8 +83,8 @@ def watched(learner: Learner, rows: Rows, looks: Sequence[Regularly]) -> Learner
     def update(state: Watched, batch: Batch, key: jax.Array) -> tuple[Watched, Info]:
         learned, info = learner.update(state.learned, batch, key)
         number = state.num_updates + 1
-        for look, every in looks:
-            info |= _when(number % every == 0, look, state.learned, learned, batch, state.rows)
+        for look, due in looks:
+            info |= _when(due(number), look, state.learned, learned, batch, state.rows)
         return Watched(learned, state.rows, number), info
 
     def end_task(state: Watched, key: jax.Array) -> Watched:

@@ -23,7 +23,7 @@ def listing(benchmarks: list[Benchmark], learners: dict[str, str]) -> Renderable
 
 def _recipes(benchmarks: list[Benchmark]) -> Table:
     title = "Recipes, with the paper's retained accuracy in %"
-    table = _table(title, "benchmark", "protocol", "learners (preset: authors, † paper)")
+    table = _table(title, "benchmark", "protocol", "learners (preset: authors, † paper, ‡ tuned)")
     for benchmark in benchmarks:
         for protocol, cells in groupby(benchmark.cells, key=lambda cell: cell.protocol):
             words = ", ".join(_words(cell) for cell in cells)
@@ -33,7 +33,7 @@ def _recipes(benchmarks: list[Benchmark]) -> Table:
 
 def _words(cell: Cell) -> str:
     """One recipe; its parts never break across lines."""
-    mark = "†" if cell.default == "paper" else ""
+    mark = {"paper": "†", "tuned": "‡"}.get(cell.default, "")
     paper = f"\u00a0{cell.published['ra'][0]:.1f}" if "ra" in cell.published else ""
     return f"{cell.learner}{mark}{paper}"
 

@@ -7,11 +7,12 @@ inter_task   how alike the gradients of the old tasks are, at the end of every t
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.evaluation import blocks, inter_task, look_ahead, watched, with_alignment
-from lamaml.evaluation.watching import Regularly, Rows
+from lamaml.evaluation.watching import Rows, Timed, after, every
 from lamaml.experiments.protocol import Schedule, updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
@@ -53,10 +54,10 @@ def probed(names: Sequence[str], learner: Learner, parts: Parts) -> Learner:
     """The same learner, with the numbers of these `PROBES` among its diagnostics."""
     looks = []
     for name in in_order(names):
-        try:
-            found = PROBES[name](learner, parts)
-        except KeyError as error:
-            raise InvalidArgument(f"probe {name}: this learner has no {error.args[0]}") from error
+        for setting in NEEDS[name]:
+            if setting not in parts.settings:
+                raise InvalidArgument(f"probe {name}: this learner has no {setting}")
+        found = PROBES[name](learner, parts)
         if isinstance(found, Learner):
             learner = found
         else:
@@ -68,7 +69,7 @@ def _alignment(learner: Learner, parts: Parts) -> Learner:
     return with_alignment(learner, parts.loss, replay_size=parts.settings["replay_size"])
 
 
-def _look_ahead(_: Learner, parts: Parts) -> Regularly:
+def _look_ahead(_: Learner, parts: Parts) -> Timed:
     stream, settings = parts.stream, parts.settings
     look = look_ahead(
         parts.loss,
@@ -80,20 +81,29 @@ def _look_ahead(_: Learner, parts: Parts) -> Regularly:
         clip_inner_rates=settings.get("clip_inner_rates", False),
     )
     a_quarter = max(1, updates_per_task(stream, parts.schedule)[0] // 4)
-    return Regularly(look, every=min(LOOK_AHEAD_EVERY, a_quarter))
+    return Timed(look, every(min(LOOK_AHEAD_EVERY, a_quarter)))
 
 
-def _inter_task(_: Learner, parts: Parts) -> Regularly:
+def _inter_task(_: Learner, parts: Parts) -> Timed:
     look = inter_task(parts.loss, parts.stream.preprocess)
-    return Regularly(look, every=updates_per_task(parts.stream, parts.schedule)[0])
+    return Timed(look, after(list(accumulate(updates_per_task(parts.stream, parts.schedule)))))
 
 
 def _rows(stream: Stream) -> Rows:
+    for task in stream.tasks:
+        if not len(task.validation):
+            raise InvalidArgument(f"probes look at validation rows, and {task.name} has none")
     return blocks([task.validation for task in stream.tasks], MOST_ROWS)
 
 
-PROBES: dict[str, Callable[[Learner, Parts], Learner | Regularly]] = {
+PROBES: dict[str, Callable[[Learner, Parts], Learner | Timed]] = {
     "alignment": _alignment,
     "look_ahead": _look_ahead,
     "inter_task": _inter_task,
 }
+NEEDS = {
+    "alignment": ("replay_size",),
+    "look_ahead": ("inner_steps", "initial_rate"),
+    "inter_task": (),
+}
+"""Settings without which a learner has not what a probe measures."""

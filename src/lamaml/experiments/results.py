@@ -96,7 +96,7 @@ def find_runs(folder: Path) -> list[Path]:
     """The folder itself if it is a run's, else those of the runs in it."""
     if (folder / "settings.json").is_file():
         return [folder]
-    found = sorted(path.parent for path in folder.glob("*/settings.json"))
+    found = sorted(path.parent for path in folder.glob("[!.]*/settings.json"))
     if not found:
         raise DataUnavailable(f"{folder} is not a run folder: it has no settings.json")
     return found

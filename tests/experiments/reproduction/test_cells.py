@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lamaml.errors import LamamlError
+from lamaml.experiments.folders import write_json
 from lamaml.experiments.recipes import PROTOCOLS, benchmarks, cells, recipe
 from lamaml.experiments.reproduction import cells as cells_module
 from lamaml.experiments.reproduction.cells import Cell, cell
@@ -109,6 +110,15 @@ def test_a_run_that_measured_more_is_found(one: Cell, tmp_path: Path) -> None:
     assert one._replace(num_tasks=5).folder(tmp_path).name == one._replace(num_tasks=5).name
     (tmp_path / one.name).mkdir()
     assert one.folder(tmp_path).name == one.name
+    ended = {"status": "diverged", "message": ""}
+    for run, statuses in ((one, [ended]), (more, [ended, ended])):
+        folder = tmp_path / run.name
+        write_json(folder / "environment.json", {"versions": {}})
+        write_json(folder / "settings.json", run.plan(tmp_path).settings())
+        for number, status in enumerate(statuses):
+            (folder / f"seed-{number}").mkdir()
+            write_json(folder / f"seed-{number}" / "status.json", status)
+    assert one.folder(tmp_path).name == more.name  # it has more seeds
 
 
 def test_a_training_is_asked_for_once() -> None:
@@ -130,12 +140,22 @@ def test_a_training_is_asked_for_once() -> None:
             {("IID", "CIFAR-100, multiple"), ("MER", "TinyImagenet, single")},
         ),
         (["er joint"], set()),
+        (["er cifar-100, single"], {("ER", "CIFAR-100, single")}),
+        (["gem tiny_imagenet multi"], {("GEM", "TinyImagenet, multiple")}),
     ],
 )
 def test_only_some_cells(only, expected) -> None:
     (table,) = targets_named(["table3"])
     found = Request([table], FULL, only=only).cells(table)
     assert {(cell.row, cell.column) for cell in found} == expected
+
+
+def test_a_figure_shows_not_more_tasks_than_the_papers() -> None:
+    table, figure = targets_named(["figure-lookahead", "table4"])
+    for asked, shown in ((None, 5), (3, 3), (20, 5)):
+        request = Request([figure, table], FULL, num_tasks=asked)
+        assert [cell.num_tasks for cell in request.cells(figure)] == [shown]
+        assert {cell.num_tasks for cell in request.cells(table)} == {asked}
 
 
 def test_comments_do_not_count(one: Cell, tmp_path, monkeypatch) -> None:

@@ -8,6 +8,8 @@ from lamaml.experiments.reproduction.claims import CLAIMS, judged, order
 from lamaml.experiments.reproduction.targets import TARGETS
 from lamaml.experiments.verdicts import Sample, higher, paired, sampled, verdict
 
+SETUPS = ("multiple", "single")
+
 
 def cell(row: str, column: str, *values: float, **more):
     return {"row": row, "column": column, "ra": {"values": list(values)}, **more}
@@ -57,6 +59,28 @@ def test_an_order_needs_seeds_that_tell_apart() -> None:
     assert check([])[0] is None
 
 
+def test_one_method_beside_every_other() -> None:
+    """One that scatters does not hide one that is better; and not lower is not higher."""
+    ours, better, wild = (76.0, 76.2, 75.8), (79.0, 79.2, 78.8), (95.0, 70.0, 76.8)
+    columns = ("Rotations", "Permutations", "Many")
+
+    def verdict_of(number: int, columns: tuple[str, ...], **others: tuple[float, ...]) -> str:
+        cells = [
+            cell(row, column, *values)
+            for row, values in {"La-MAML": ours, **others}.items()
+            for column in columns
+        ]
+        return judged("table1" if columns[0] == "Rotations" else "table3", cells)[number]["verdict"]
+
+    assert verdict_of(0, columns, MER=better, GEM=wild) == "fail"
+    assert verdict_of(0, columns, GEM=wild, Online=(50.0, 51.0, 52.0)) == "pass"
+    assert verdict_of(0, columns[:2], GEM=wild) == "not enough data"
+    images = [f"{data}, {how}" for data in ("CIFAR-100", "TinyImagenet") for how in SETUPS]
+    assert verdict_of(2, tuple(images), ER=(60.0, 61.0, 62.0)) == "pass"
+    assert verdict_of(2, tuple(images), ER=(60.0, 61.0, 62.0), GEM=wild) == "not enough data"
+    assert verdict_of(2, tuple(images), ER=better) == "fail"
+
+
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text[:30])
 def test_without_cells_nothing_is_claimed(claim) -> None:
     assert claim.target in TARGETS
@@ -85,10 +109,21 @@ def test_time_alignment_and_robustness() -> None:
 
     rates = {0.003: 55.0, 0.03: 58.0, 0.3: 60.0}
     cells = [
-        {"learner": "la_maml", "changed": {"hyper_rate": rate}, "ra": {"mean": ra}}
+        {
+            "learner": "la_maml",
+            "changed": {"hyper_rate": rate},
+            "ra": {"mean": ra},
+            "statuses": ["finished"],
+        }
         for rate, ra in rates.items()
     ]
     assert judged("figure-robustness", cells)[0]["verdict"] == "pass"
     cells[0]["ra"] = {"mean": 50.0}
     assert judged("figure-robustness", cells)[0]["verdict"] == "fail"
     assert judged("figure-robustness", cells[1:2])[0]["verdict"] == "not enough data"
+    cells[0]["ra"], cells[1] = (
+        {"mean": 58.0},
+        cells[1] | {"statuses": ["diverged"], "ra": {"mean": None}},
+    )
+    found = judged("figure-robustness", cells)[0]
+    assert (found["verdict"], found["numbers"]) == ("fail", "η 0.003: 58.0, η 0.03: *, η 0.3: 60.0")

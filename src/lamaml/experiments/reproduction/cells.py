@@ -18,6 +18,7 @@ from lamaml.experiments.folders import fingerprint
 from lamaml.experiments.probes import in_order
 from lamaml.experiments.recipes import Recipe, recipe
 from lamaml.experiments.reproduction.scales import Scale
+from lamaml.experiments.results import read_run
 from lamaml.experiments.runs import Plan
 from lamaml.learners import LEARNERS
 from lamaml.streams import STREAMS
@@ -70,12 +71,15 @@ class Cell(NamedTuple):
         return [f"{name}-{_source(f'{_PROBES}.{name}')[:6]}" for name in self.recipe.probes]
 
     def folder(self, store: Path) -> Path:
-        """Its own, or that of a run that learned the same and measured more."""
-        if not (store / self.name).exists():
-            for other in sorted(store.glob(f"{self.training}+*")):
-                if set(self._measured) <= set(other.name.split("+")[1:]):
-                    return other
-        return store / self.name
+        """Its own, or that of a run that learned the same, measured more and has more seeds."""
+        own = store / self.name
+        more = [
+            other
+            for other in sorted(store.glob(f"{self.training}*"))
+            if set(self._measured) <= set(other.name.split("+")[1:])
+        ]
+        there = [own, *more] if own.exists() else more
+        return max(there, key=_num_ended, default=own)
 
     def plan(self, store: Path) -> Plan:
         """The run, in its folder among the others."""
@@ -130,6 +134,11 @@ def cell(
         probes=in_order(probes),
     )
     return Cell(row, column, run, *size, changed=changed or {}, cut=cut)
+
+
+def _num_ended(folder: Path) -> int:
+    known = (folder / "settings.json").is_file()
+    return sum(seed.ended for seed in read_run(folder).seeds) if known else 0
 
 
 @cache

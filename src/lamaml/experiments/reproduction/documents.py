@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lamaml.experiments.figures import export
+from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
@@ -65,6 +66,8 @@ def with_tables(text: str, outcomes: Mapping[str, Mapping[str, Any]]) -> str:
 def stored(folder: Path) -> dict[str, dict[str, Any]]:
     """The outcomes of a folder, by the name of their file, in the paper's order."""
     found = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
+    for outcome in found.values():  # claims as this code judges them, whatever it was made with
+        outcome["claims"] = judged(outcome["target"], outcome["cells"])
     place = list(TARGETS).index
     return dict(sorted(found.items(), key=lambda pair: (place(pair[1]["target"]), pair[0])))
 

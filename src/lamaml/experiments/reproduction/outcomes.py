@@ -99,7 +99,7 @@ def measured(probes: Sequence[str], seeds: Sequence[Seed]) -> dict[str, Any]:
         return {
             name: [round(float(np.nanmean(log[name])), 5) for log in logs]
             for name in ALIGNMENTS
-            if name in logs[0]
+            if all(np.isfinite(log.get(name, np.nan)).any() for log in logs)
         }
     prefix = {"look_ahead": "accuracy_", "inter_task": "inter_task_"}[probe]
     names = tuple(name for name in logs[0] if name.startswith(prefix))

@@ -81,7 +81,8 @@ class Request(NamedTuple):
 
     def cells(self, target: Target) -> list[Cell]:
         """Of one target."""
-        return [self._sized(cell) for cell in target.cells(self.scale) if self._wanted(cell)]
+        found = target.cells(self.scale, self.num_tasks)
+        return [self._sized(cell) for cell in found if self._wanted(cell)]
 
     def all_cells(self) -> list[Cell]:
         """Of all targets; each training once, with all the seeds and probes asked of it."""
@@ -100,16 +101,20 @@ class Request(NamedTuple):
     def _sized(self, cell: Cell) -> Cell:
         return cell._replace(
             seeds=self.seeds or cell.seeds,
-            num_tasks=self.num_tasks or cell.num_tasks,
             num_samples=self.num_samples or cell.num_samples,
         )
 
     def _wanted(self, cell: Cell) -> bool:
-        words = (cell.row, cell.column, cell.recipe.learner, cell.recipe.benchmark)
-        text = " ".join(words).lower()
+        known = _words(cell.row, cell.column, cell.recipe.learner, cell.recipe.benchmark)
         return not self.only or any(
-            all(word in text for word in wanted.lower().split()) for wanted in self.only
+            all(any(word.startswith(part) for word in known) for part in _words(wanted))
+            for wanted in self.only
         )
+
+
+def _words(*texts: str) -> list[str]:
+    """In small letters, without commas."""
+    return " ".join(texts).lower().replace(",", " ").split()
 
 
 def reproduce(

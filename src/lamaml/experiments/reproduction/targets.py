@@ -15,12 +15,26 @@ class Target(NamedTuple):
     Attributes:
       name: the word for it on the command line.
       title: what it shows.
-      cells: what has to be run for it at a scale.
+      paper_cells: what has to be run for it at a scale.
+      most_tasks: it shows, whatever the scale; None for all.
     """
 
     name: str
     title: str
-    cells: Callable[[Scale], list[Cell]]
+    paper_cells: Callable[[Scale], list[Cell]]
+    most_tasks: int | None = None
+
+    def cells(self, scale: Scale, num_tasks: int | None = None) -> list[Cell]:
+        """What has to be run for it, with so many tasks in place of the scale's."""
+        found = [
+            one._replace(num_tasks=num_tasks or one.num_tasks) for one in self.paper_cells(scale)
+        ]
+        most = self.most_tasks
+        return (
+            [one._replace(num_tasks=min(one.num_tasks or most, most)) for one in found]
+            if most
+            else found
+        )
 
 
 METHODS = {
@@ -100,17 +114,14 @@ def _table4(scale: Scale) -> list[Cell]:
 
 
 def _look_ahead(scale: Scale) -> list[Cell]:
-    return _first_tasks(
-        [cell(scale, "La-MAML", "CIFAR-100", "cifar100", "la_maml", probes=["look_ahead"])], 5
-    )
+    return [cell(scale, "La-MAML", "CIFAR-100", "cifar100", "la_maml", probes=["look_ahead"])]
 
 
 def _inter_task(scale: Scale) -> list[Cell]:
-    watched = [
+    return [
         cell(scale, METHODS[learner], "CIFAR-100", "cifar100", learner, probes=["inter_task"])
         for learner in ("c_maml", "la_maml")
     ]
-    return _first_tasks(watched, 11)
 
 
 def _robustness(scale: Scale) -> list[Cell]:
@@ -147,11 +158,6 @@ def _varied(scale: Scale, learner: str, rates: Mapping[str, float], column: str)
     return cell(scale, METHODS[learner], column, "cifar100", learner, changed=rates)
 
 
-def _first_tasks(found: list[Cell], num_tasks: int) -> list[Cell]:
-    """Not more than so many tasks."""
-    return [one._replace(num_tasks=min(one.num_tasks or num_tasks, num_tasks)) for one in found]
-
-
 TARGETS = {
     target.name: target
     for target in (
@@ -159,8 +165,10 @@ TARGETS = {
         Target("table2", "Running times of La-MAML and MER", _table2),
         Target("table3", "RA and BTI on CIFAR-100 and TinyImagenet", _table3),
         Target("table4", "Alignment of new and replayed gradients", _table4),
-        Target("figure-lookahead", "RA during inner updates and after meta-updates", _look_ahead),
-        Target("figure-intertask", "Alignment among old tasks as tasks are added", _inter_task),
+        Target(
+            "figure-lookahead", "RA during inner updates and after meta-updates", _look_ahead, 5
+        ),
+        Target("figure-intertask", "Alignment among old tasks as tasks are added", _inter_task, 11),
         Target("figure-robustness", "RA against one learning rate", _robustness),
         Target("figure-robustness-grid", "RA against two learning rates", _robustness_grid),
         Target("figure-time", "RA against wall-clock time", _time),
