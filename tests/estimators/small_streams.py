@@ -30,6 +30,8 @@ def bits(estimator):
     numbers = vars(estimator) | {"_num_bad_rows": estimator._num_bad_rows, "_seconds": 0}
     leaves, structure = jax.tree.flatten(numbers)
     return str(structure), [
-        np.asarray(leaf).tobytes() if isinstance(leaf, np.ndarray | jax.Array) else repr(leaf)
+        (leaf.shape, str(leaf.dtype), np.asarray(leaf).tobytes())
+        if isinstance(leaf, np.ndarray | jax.Array)
+        else repr(leaf)
         for leaf in leaves
     ]

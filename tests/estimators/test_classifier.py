@@ -15,6 +15,7 @@ from small_streams import bits, blobs, classifier
 from lamaml import LaMAMLClassifier
 from lamaml.errors import Diverged, InvalidArgument
 from lamaml.estimators.design import learner_of
+from lamaml.estimators.report import bytes_of_rows
 from lamaml.learners import LEARNERS
 from lamaml.models import cnn, mlp
 
@@ -177,7 +178,8 @@ def test_a_call_that_diverges_changes_nothing():
         ({"batch_size": 0}, "batch_size = 0"),
         ({"held_out": 0.9}, "held_out"),
         ({"memory_bytes": 10}, "memory_bytes = 10: must be at least"),
-        ({"memory_bytes": 10**6, "learner": "gem"}, "give memory_size"),
+        ({"memory_bytes": 10**6, "learner": "gem"}, "which memory_bytes cannot bound"),
+        ({"memory_bytes": 10**6, "learner": "ewc"}, "which memory_bytes cannot bound"),
     ],
 )
 def test_nonsense_is_refused_by_name(parameters, words):
@@ -256,3 +258,47 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not():
     one, same, other = (classifier(random_state=seed).partial_fit(x, y) for seed in (1, 1, 2))
     assert bits(one) == bits(same)
     assert not np.array_equal(one.predict_proba(x), other.predict_proba(x))
+
+
+def test_labels_that_are_missing_are_bad_rows():
+    x, labels = np.eye(4), np.array(["ant", "bee", None, np.nan], object)
+    with pytest.raises(InvalidArgument, match=r"Input y .* in rows \[2, 3\]"):
+        classifier().partial_fit(x, labels)
+    model = classifier(on_bad_rows="skip")
+    for y in (labels, pd.Series(labels), pd.Series(labels, dtype="string")):
+        model.partial_fit(x, y)
+    assert model.classes_.tolist() == ["ant", "bee"]
+    assert model.report_.bad_rows_skipped == 6
+    with pytest.raises(InvalidArgument, match="y mixes"):
+        model.partial_fit(x[:2], np.array(["ant", 1], object))
+
+
+def test_weights_have_no_unit():
+    x, y = blobs(60)
+    models = [classifier().partial_fit(x, y, sample_weight=w) for w in (None, np.full(60, 0.1))]
+    assert bits(models[0]) == bits(models[1])
+    lop_sided = 1.0 + (y == 0)
+    models = [classifier().partial_fit(x, y, sample_weight=w * lop_sided) for w in (1, 1024)]
+    assert bits(models[0]) == bits(models[1])
+
+
+def test_what_is_kept_is_a_copy():
+    x, y = (values.astype(np.float32) for values in blobs(40))
+    model = classifier().partial_fit(x, y)
+    before = bits(model)
+    x[:] = 0
+    assert bits(model) == before
+
+
+def test_a_budget_holds_when_numbers_widen_though_nothing_is_replayed():
+    x, y = blobs(400)
+    model = classifier(learner="online", memory_bytes=6000, batch_size=1, held_out=0.5)
+    model.partial_fit(np.round(x), y).partial_fit(x, y)
+    assert bytes_of_rows(model._learned) <= 6000
+
+
+def test_outputs_that_are_new_were_closed_to_distillation():
+    x, y = blobs(80, num_classes=8)
+    model = classifier(learner="icarl").partial_fit(x, y, task="a").partial_fit(x, y + 8, task="b")
+    targets = np.asarray(model._learned.state.targets)
+    assert (targets[:, 8:].max(axis=1) < targets[:, :8].min(axis=1)).all()

@@ -49,6 +49,14 @@ def test_the_running_mean_counts_rows():
     assert found.scores[-1] > 0.9
 
 
+def test_rows_that_are_skipped_are_not_asked_for():
+    x = X.copy()
+    x[40, 1] = np.nan
+    x[60:80] = np.inf  # all rows of a call
+    found = evaluate_prequential(classifier(on_bad_rows="skip"), stream(x, Y))
+    assert found.num_rows.tolist() == [20, 39, *range(59, 160, 20)]
+
+
 def test_any_estimator_can_be_compared():
     sgd = evaluate_prequential(SGDClassifier(random_state=0), stream(X, Y), classes=[0, 1, 2])
     assert sgd.final > 0.8

@@ -1,5 +1,6 @@
 """Saved and loaded an estimator goes on to the same bits; anything else in a file is refused."""
 
+import os
 import pickle
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from small_streams import bits, blobs, classifier, regressor
 
 from lamaml import LaMAMLClassifier, LaMAMLRegressor
-from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
+from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators import files
 from lamaml.models import mlp
 
@@ -51,6 +52,34 @@ def test_a_regressor_and_names_of_features_too(tmp_path):
     assert bits(again) == bits(model)
     assert again.feature_names_in_.tolist() == list("abcd")
     assert again.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("learner", ["la_maml", "ewc", "gem", "icarl"])
+def test_loaded_it_reports_grows_and_holds_wider_numbers(learner, tmp_path):
+    options = {"inner_steps": 2} if learner == "la_maml" else {}
+    model = classifier(learner=learner, learner_options=options).partial_fit(np.round(X), Y)
+    again = there_and_back(model, tmp_path / "model")
+    assert bits(again) == bits(model)
+    for estimator in (model, again):
+        assert estimator.report_.samples_seen == len(X)
+        estimator.partial_fit(X, Y + 8)  # twelve classes, and fractions
+    assert bits(again) == bits(model)
+
+
+def test_another_network_is_refused_and_numpys_numbers_are_not(tmp_path):
+    network, path = mlp(4, 4, hidden_sizes=(8,)), tmp_path / "model"
+    classifier(model=network, memory_size=np.int64(20)).partial_fit(X, Y).save(path)
+    for other in ((9,), (8, 8), ()):
+        with pytest.raises(Mismatch, match="the model it was saved with"):
+            LaMAMLClassifier.load(path, model=mlp(4, 4, hidden_sizes=other))
+    assert LaMAMLClassifier.load(path, model=network).memory_size == 20
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask():
+    now = os.umask(0)
+    os.umask(now)
+    return now
 
 
 def test_an_own_network_must_be_given_again(tmp_path):
@@ -106,7 +135,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypa
     def full(descriptor):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="no space"):
         model.save(saved)
     assert saved.read_bytes() == before

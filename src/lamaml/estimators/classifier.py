@@ -26,7 +26,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     task labels or boundaries are needed. A call that raises has changed nothing.
 
     Args:
-      learner: the algorithm, any of `lamaml list`: "la_maml", "er", "c_maml", ...
+      learner: the algorithm, any of `lamaml list`: "la_maml", "er", "c_maml", ... "icarl" keeps
+        exemplars when a task ends: it needs `task`, or `task_size` rows that show every class.
       learner_options: settings of the algorithm's own, such as {"hyper_rate": 0.1}.
       model: a network of your own: a `Model`, whose outputs bound the number of classes, or a
         function (input_shape, num_outputs) -> Model, such as `lamaml.models.cnn`, which can grow.
@@ -66,7 +67,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         Args:
           X: rows, (n, columns) or (n, height, width, channels); arrays or frames of real numbers.
           y: their labels, numbers or strings.
-          sample_weight: of each row, at least 0; a row of weight 0 is as good as absent.
+          sample_weight: of each row, at least 0, beside the others of the call; a row of weight 0
+            is as good as absent.
         """
         return self._fit(X, y, sample_weight)
 
@@ -87,7 +89,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             before a row of it was seen.
           task: what the rows belong to, where that is known: each task's rows compete among the
             classes of that task only, the paper's multi-head setting.
-          sample_weight: of each row, at least 0.
+          sample_weight: of each row, at least 0, beside the others of the call: in the memory all
+            rows weigh the same.
 
         Raises:
           InvalidArgument: bad rows, labels or weights; it is a ValueError.
@@ -136,6 +139,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
 def _as_labels(y: np.ndarray) -> np.ndarray:
     """Labels as an array of numbers or of strings."""
+    if y.dtype == object and 0 < sum(isinstance(label, str) for label in y) < len(y):
+        raise InvalidArgument("y mixes strings with labels that are none")
     labels = np.array(y.tolist()) if y.dtype == object else y
     if labels.dtype.kind not in "iubfU" or labels.ndim != 1:
         raise InvalidArgument(f"y has labels like {y[:3].tolist()}: must be numbers or strings")

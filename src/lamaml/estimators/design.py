@@ -26,7 +26,7 @@ Network = Model | Callable[[tuple[int, ...], int], Model] | tuple[int, ...]
 
 _CLOSED = -1e30  # a closed output's logit: finite, so that 0 · logit stays 0
 _FEWEST = 8  # outputs to begin with: most streams never need more
-_FACTS = ("apply", "classes_per_task")  # what the estimator alone knows
+_FACTS = ("apply", "classes_per_task", "num_classes")  # what the estimator alone knows
 _LOOK_AHEAD = {"inner_steps": 10, "first_order": True}
 _OWN_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
 
@@ -110,7 +110,7 @@ def settings_of(
             raise unknown_name(f"option of {name} in learner_options", option, allowed)
     memory = {"memory_size": memory_size} if "memory_size" in asked else {}
     gentler = REGRESSION.get(name, {}) if is_regression else {}
-    return SETTINGS[name] | gentler | memory | dict(options)
+    return SETTINGS.get(name, {}) | gentler | memory | dict(options)
 
 
 @functools.lru_cache(maxsize=256)
@@ -167,7 +167,7 @@ def learner_of(design: Design, view: View) -> Learner:
         return jnp.where(view.answers, outputs, below)
 
     builder = LEARNERS[design.learner]
-    facts = {"apply": apply, "classes_per_task": None}
+    facts = {"apply": apply, "classes_per_task": None, "num_classes": design.num_outputs}
     asked = inspect.signature(builder).parameters
     known = {name: fact for name, fact in facts.items() if name in asked}
     return builder(loss_of(design, view), **known, **dict(design.settings))

@@ -25,7 +25,7 @@ from lamaml.estimators.inputs import read_inputs, read_weights
 from lamaml.estimators.labels import Labels, TaskId, with_task
 from lamaml.estimators.learned import Learned, started
 from lamaml.estimators.report import Report, report_of
-from lamaml.estimators.rows import DTYPES, Rows, bad_rows, narrowest, refusal
+from lamaml.estimators.rows import DTYPES, Rows, bad_rows, missing_labels, narrowest, refusal
 from lamaml.estimators.study import gone_through, study
 
 BAD_ROWS = ("raise", "skip")
@@ -200,12 +200,16 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             name = type(self).__name__
             raise InvalidArgument(f"{name} requires y to be passed, but the target y is None")
         is_column = type(y) is np.ndarray and y.ndim == 1
-        y = self._targets(y if is_column else column_or_1d(y, warn=True))
+        y = y if is_column else column_or_1d(y, warn=True)
+        missing = missing_labels(y)
+        y = self._targets(_filled(y, missing))
         if len(x) != len(y):
             check_consistent_length(x, y)
         weight = read_weights(sample_weight, len(x))
         kept = weight > 0
         bad = bad_rows(x, y)
+        if len(missing):
+            bad = np.union1d(bad, missing)
         if len(bad):
             if self.on_bad_rows == "raise":
                 raise refusal(bad, "Input X" if len(bad_rows(x)) else "Input y")
@@ -246,3 +250,13 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         if len(bad):
             raise refusal(bad, "Input X")
         return x
+
+
+def _filled(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """With some label of the call in place of those that are missing."""
+    if not len(missing):
+        return y
+    there = np.delete(y, missing)
+    y = y.copy()
+    y[missing] = there[0] if len(there) else 0
+    return y

@@ -1,13 +1,11 @@
 """One file for an estimator: every array exact, every setting as JSON, a digest over both.
 
-The format is safetensors, so reading a file never runs code. A file is written beside its place and
-moved there whole: whoever dies on the way leaves the old one.
+The format is safetensors, so reading a file never runs code. A file takes its name once all of it
+is on the disk: whoever dies on the way leaves the old one.
 """
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
+from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators.design import Design, Network
 from lamaml.estimators.held_out import HeldOut
 from lamaml.estimators.holdings import shape_of
@@ -25,7 +23,8 @@ from lamaml.estimators.labels import Labels
 from lamaml.estimators.learned import Learned, view_of
 from lamaml.estimators.moments import Moments
 from lamaml.estimators.rows import Rows
-from lamaml.types import Model
+from lamaml.streams.files import written_whole
+from lamaml.types import Model, State
 
 VERSION = 1
 """Of the format; a reader refuses versions it does not know."""
@@ -37,11 +36,12 @@ def write(path: str | Path, settings: dict[str, Any], learned: Learned) -> None:
     tensors = _tensors(learned)
     content = {"version": VERSION, "settings": settings, "learned": _facts(learned)}
     try:
-        text = json.dumps(content, sort_keys=True, allow_nan=False)
+        text = json.dumps(content, sort_keys=True, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"a setting cannot be saved: {error}") from error
     header = {"kind": _KIND, "content": text, "sha256": _digest(text, tensors)}
-    _replace_file(Path(path), to_bytes(tensors, header))
+    with written_whole(Path(path)) as file:
+        file.write(to_bytes(tensors, header))
 
 
 def read(path: str | Path, model: Network | None) -> tuple[dict[str, Any], Learned]:
@@ -50,6 +50,7 @@ def read(path: str | Path, model: Network | None) -> tuple[dict[str, Any], Learn
     Raises:
       DataUnavailable: there is no such file.
       DataCorrupt: it is truncated, altered, of another kind or of a later version.
+      Mismatch: its weights are not those of the model.
     """
     if not Path(path).is_file():
         raise DataUnavailable(f"{path}: no such file")
@@ -103,7 +104,7 @@ def _tensors(learned: Learned) -> dict[str, np.ndarray]:
     }
     tensors |= {f"last.{name}": getattr(learned.last, name) for name in Rows._fields}
     tensors |= {"labels.outputs": learned.labels.outputs, "labels.heads": learned.labels.heads}
-    return {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    return {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
 
 
 def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) -> Learned:
@@ -117,8 +118,6 @@ def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) 
         "input_shape": tuple(stored["input_shape"]),
     }
     design = Design(**stored)
-    named, structure = jax.tree.flatten_with_path(shape_of(design))
-    leaves = [tensors[f"state{jax.tree_util.keystr(path)}"] for path, _ in named]
     counts, classes = facts["num_rows"], facts["classes"]
     labels = Labels(
         np.array(classes["values"], classes["dtype"]),
@@ -133,7 +132,7 @@ def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) 
     aside = {name: tensors[f"held_out.{name}"] for name in HeldOut._fields[:-1]}
     return Learned(
         design,
-        jax.tree.unflatten(structure, leaves),
+        _state(shape_of(design), tensors),
         labels,
         inputs,
         targets,
@@ -149,26 +148,34 @@ def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) 
     )
 
 
+def _state(like: State, tensors: dict[str, np.ndarray]) -> State:
+    """The tensors of a state, each in its place and of its shape."""
+    named, structure = jax.tree.flatten_with_path(like)
+    wanted = {f"state{jax.tree_util.keystr(path)}": leaf for path, leaf in named}
+    there = {name for name in tensors if name.startswith("state")}
+    for name in sorted(wanted.keys() | there):
+        # A file of an earlier lamaml has numbers that stand alone in rows of one.
+        found = tensors[name].shape if name in there else None
+        expected = wanted[name].shape if name in wanted else None
+        if found != expected and (found, expected) != ((1,), ()):
+            raise Mismatch(
+                f"{name} has shape {found} in the file and {expected} in the model: load it with "
+                "the model it was saved with"
+            )
+    leaves = [tensors[name].reshape(leaf.shape) for name, leaf in wanted.items()]
+    return jax.tree.unflatten(structure, leaves)
+
+
+def _number(value: Any) -> Any:
+    """A setting that NumPy made, as Python's own."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is not a number, a text or a list of them")
+
+
 def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:
     digest = hashlib.sha256(text.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype.str} {tensor.shape}".encode())
         digest.update(tensor.tobytes())
     return digest.hexdigest()
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        try:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the move itself must survive a power cut
-    finally:
-        os.close(folder)

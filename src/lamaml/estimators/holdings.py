@@ -86,12 +86,10 @@ def largest_memory(design: Design, budget: int, holds_out: bool) -> int:
         last = design.batch_size * (4 * design.num_columns + 8)
         return memory_bytes(shape_of(with_memory(design, size))) + held_out + last
 
-    memory = getattr(shape_of(design), "memory", None)
-    if memory is not None and not isinstance(memory, Reservoir):
-        kind = type(memory).__name__
-        raise InvalidArgument(
-            f"{design.learner} keeps a {kind}: give memory_size, not memory_bytes"
-        )
+    for part in shape_of(design):
+        if isinstance(part, PerTask | TaskRows | Exemplars):
+            kind = type(part).__name__
+            raise InvalidArgument(f"{design.learner} keeps {kind}, which memory_bytes cannot bound")
     require(cost(1) <= budget, "memory_bytes", budget, f"at least {cost(1)}, for one row")
     low, high = 1, budget + 1
     while high - low > 1:
@@ -117,6 +115,9 @@ def reshaped(state: State, design: Design, seed: np.uint32) -> State:
     reservoir that must shrink keeps a uniform sample of its rows, and so remains one of the stream.
     """
     new = begin(design, seed)
+    if hasattr(state, "targets"):  # of distillation: an output that is new was closed to them
+        closed = np.min(state.targets, axis=1, keepdims=True) - 1
+        new = new._replace(targets=np.broadcast_to(closed, new.targets.shape))
     memory = getattr(state, "memory", None)
     if isinstance(memory, Reservoir) and len(new.memory.y) < len(memory.y):
         state = state._replace(memory=_thinned(memory, len(new.memory.y), seed))

@@ -45,11 +45,17 @@ def _is_plain(estimator: BaseEstimator, X: Any, design: Design) -> bool:
 
 
 def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
-    """A finite weight of at least 0 for each row; 1 where none are given."""
+    """A finite weight of at least 0 for each row, 1 on average; 1 where none are given.
+
+    Rows of the memory weigh 1: beside them, only how weights differ within a call can count.
+    """
     if sample_weight is None:
         return np.ones(num_rows, np.float32)
     weight = np.asarray(sample_weight, np.float32)
     require(weight.shape == (num_rows,), "shape of sample_weight", weight.shape, f"({num_rows},)")
     good = bool(np.isfinite(weight).all() and (weight >= 0).all())
     require(good, "sample_weight", float(weight.min()), "finite and at least 0")
-    return weight
+    counted = weight[weight > 0]
+    if not len(counted) or counted.min() == counted.max():
+        return (weight > 0).astype(np.float32)
+    return (weight / counted.mean(dtype=np.float64)).astype(np.float32)

@@ -7,7 +7,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, mean_absolute_error
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
+
+from lamaml.estimators.rows import as_float32, bad_rows
 
 
 class Prequential(NamedTuple):
@@ -51,14 +54,24 @@ def evaluate_prequential(
     sizes, scores = [], []
     first = {} if classes is None else {"classes": classes}
     for x, y in stream:
-        if _is_fitted(estimator):
-            sizes.append(len(y))
-            scores.append(float(score(y, estimator.predict(x))))
+        asked = _answerable(estimator, x) if _is_fitted(estimator) else np.zeros(0, int)
+        if len(asked):
+            answers = estimator.predict(_safe_indexing(x, asked))
+            sizes.append(len(asked))
+            scores.append(float(score(_safe_indexing(y, asked), answers)))
         estimator.partial_fit(x, y, **first)
         first = {}
     num_rows = np.cumsum(sizes, dtype=int)
     running = np.cumsum(np.multiply(sizes, scores)) / np.maximum(num_rows, 1)
     return Prequential(num_rows, np.array(scores), running)
+
+
+def _answerable(estimator: Any, x: Any) -> np.ndarray:
+    """The rows that can be asked for: not the bad ones of an estimator that skips them."""
+    rows = np.arange(len(x))
+    if getattr(estimator, "on_bad_rows", "raise") != "skip":
+        return rows
+    return np.delete(rows, bad_rows(as_float32(np.asarray(x))))
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -24,6 +24,10 @@ class Rows(NamedTuple):
         """Some of the rows."""
         return Rows(self.x[which], self.y[which], self.weight[which])
 
+    def copy(self) -> "Rows":
+        """The same, in memory of their own: a caller may use his again."""
+        return Rows(self.x.copy(), self.y.copy(), self.weight.copy())
+
     @property
     def size(self) -> int:
         """Their number."""
@@ -43,6 +47,22 @@ def bad_rows(*columns: np.ndarray) -> np.ndarray:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             finite &= np.isfinite(values).reshape(len(values), -1).all(axis=1)
     return np.flatnonzero(~finite)
+
+
+def missing_labels(y: np.ndarray) -> np.ndarray:
+    """The places of labels that are none, among objects: None, NaN, pandas' NA.
+
+    >>> missing_labels(np.array(["a", None, float("nan"), "nan"], object)).tolist()
+    [1, 2]
+    """
+    if y.dtype != object:
+        return np.zeros(0, int)
+    names = (type(label).__name__ for label in y)
+    gone = [
+        label is None or name == "NAType" or (name == "float" and label != label)
+        for label, name in zip(y, names, strict=True)
+    ]
+    return np.flatnonzero(gone)
 
 
 def refusal(bad: np.ndarray, names: str) -> InvalidArgument:

@@ -57,7 +57,9 @@ def adapted(learned: Learned, rows: Rows, labels: Labels, task: TaskId) -> Learn
         state = programs.conclude(before, state, learned.view, seed, np.uint32(learned.task))
     if design != before:
         state = reshaped(state, design, seed)
-        size = min(len(aside.y), held_out_size(dict(design.settings).get("memory_size", 10**9)))
+        size, budget = len(aside.y), learned.memory_budget
+        if size and budget is not None:
+            size = min(size, held_out_size(largest_memory(design, budget, True)))
         aside = held_out.widened(aside, size, np.dtype(design.dtype), learned.seed)
     return learned._replace(design=design, state=state, held_out=aside, labels=labels, task=number)
 
@@ -122,7 +124,8 @@ def gone_through(
                 " this call: lower its rates in learner_options, or set scale=True"
             )
         updates += num_batches * design.glances
-    return learned._replace(state=state, num_updates=updates, last=rows.part(slice(-size, None)))
+    last = rows.part(slice(-size, None)).copy() if rows.size else learned.last
+    return learned._replace(state=state, num_updates=updates, last=last)
 
 
 def _with_held_out(learned: Learned, rows: Rows, places: np.ndarray) -> Learned:
