@@ -30,7 +30,7 @@ KEYS = {
         "ms_per_update",
         "seconds",
     ),
-    *("settings", "changed", "threads", "facts_sha256", "versions", "out"),
+    *("settings", "changed", "threads", "facts_sha256", "data", "versions", "out"),
 }
 
 

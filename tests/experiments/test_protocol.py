@@ -1,6 +1,7 @@
 """The loop: what a learner is shown, in which order, and that it can go on from any checkpoint."""
 
 import itertools
+import time
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -195,6 +196,26 @@ def test_a_learner_is_compiled_once_for_all_its_runs_of_one_shape():
 
 def weights(checkpoint):
     return jax.tree.leaves(checkpoint.state.params)
+
+
+def test_compiling_is_no_training_and_the_end_of_a_task_is():
+    stream, model, learner, schedule, seed = small_experiment(er)
+    waits = []
+
+    def wait(rows):
+        waits.append(1)
+        time.sleep(0.2)
+        return rows
+
+    def end_task(state, key):
+        like = jax.ShapeDtypeStruct(state.memory.x.shape, state.memory.x.dtype)
+        slow = jax.pure_callback(wait, like, state.memory.x)
+        return state._replace(memory=state.memory._replace(x=slow))
+
+    last = run_to_end(stream, model, learner._replace(end_task=end_task), schedule, seed)
+    assert last.seconds.train > 0.2 * len(waits) == 0.4
+    plain = run_to_end(stream, model, learner, schedule, seed).seconds
+    assert plain.compile > 0
 
 
 def test_all_diagnostics_are_yielded_once():

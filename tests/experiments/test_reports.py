@@ -86,6 +86,7 @@ def test_two_learners_seed_by_seed(runs: list[Run]) -> None:
     other["ra"]["values"][1] = None  # that seed diverged
     assert pairs_grid("digits", [("la_maml", one), ("er", other)]) is None
     assert pairs_grid("digits", [("la_maml", one), ("er", one | {"num_tasks": 7})]) is None
+    assert pairs_grid("digits", [("la_maml", one), ("er", one | {"data": ["x", "y"]})]) is None
 
 
 def test_rates_are_counted_by_layer_and_task(small_run: Run) -> None:

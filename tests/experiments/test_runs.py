@@ -113,13 +113,14 @@ def test_other_settings_are_named(small_run: Run, tmp_path: Path) -> None:
 
 def test_changed_rows_are_noticed(tmp_path: Path, small_plan: Callable[..., Plan]) -> None:
     rng, path = np.random.default_rng(0), tmp_path / "mine.npz"
-    y = np.arange(60) % 2
-    np.savez(path, x=rng.normal(size=(60, 4)), y=y, task=np.arange(60) // 30)
+    x, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    np.savez(path, x=x, y=y, task=np.arange(60) // 30)
     sizes = {"num_tasks": None, "num_samples": None, "seeds": [0], "benchmark": "arrays"}
     plan = small_plan(tmp_path / "run", "online", [f"path={path}"], **sizes)
     execute([plan], lambda event: None)
     (plan.out / "seed-0/status.json").write_text('{"status": "running", "message": ""}')
-    np.savez(path, x=rng.normal(size=(60, 4)), y=y, task=np.arange(60) // 30)
+    x[-1, -1] += 1  # one number, of the last task
+    np.savez(path, x=x, y=y, task=np.arange(60) // 30)
     with pytest.raises(Mismatch, match="rows have changed"):
         go_on(plan.out)
 

@@ -9,6 +9,7 @@
 Deviation: the GEM paper's backward transfer divides by T − 1; this is the La-MAML paper's, over T.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from lamaml.errors import require
 
 
 class Metrics(NamedTuple):
-    """Shares in [−1, 1]."""
+    """Shares in [−1, 1]; of one task there is no transfer, and BTI and FWT are NaN."""
 
     ra: float
     bti: float
@@ -42,9 +43,10 @@ def metrics(matrix: np.ndarray, baseline: np.ndarray) -> Metrics:
     require(baseline.shape == (num_tasks,), "baseline", baseline.shape, f"({num_tasks},)")
     final, learned = matrix[-1], np.diagonal(matrix)
     ahead = np.diagonal(matrix, offset=1) - baseline[1:]
+    several = num_tasks > 1
     return Metrics(
         ra=float(final.mean()),
-        bti=float((final - learned).mean()),
+        bti=float((final - learned).mean()) if several else math.nan,
         la=float(learned.mean()),
-        fwt=float(ahead.sum() / num_tasks),
+        fwt=float(ahead.sum() / num_tasks) if several else math.nan,
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.results import METRICS
-from lamaml.experiments.tables import cell, describe, spread
+from lamaml.experiments.tables import cell, describe, same_data, spread
 from lamaml.experiments.verdicts import paired
 
 Summary = Mapping[str, Any]
@@ -40,7 +40,7 @@ def pairs_grid(name: str, runs: Sequence[tuple[str, Summary]]) -> Grid | None:
     for label, other in several[1:]:
         best_label, best = several[0]
         pairs = _pairs(best, other)
-        if len(pairs) >= 2 and _alike(best, other):
+        if len(pairs) >= 2 and same_data([best, other]):
             mean, low, high = paired(*zip(*pairs, strict=True))
             interval = f"{low:+.2f} to {high:+.2f}".replace("-", "−")
             told = "yes" if low > 0 or high < 0 else "no"
@@ -57,8 +57,3 @@ def _pairs(one: Summary, other: Summary) -> list[tuple[float, float]]:
     both = [seed for seed in values[0] if seed in values[1]]
     pairs = [(values[0][seed], values[1][seed]) for seed in both]
     return [pair for pair in pairs if None not in pair]
-
-
-def _alike(one: Summary, other: Summary) -> bool:
-    """Whether both have learned the same stream."""
-    return all(one[size] == other[size] for size in ("num_tasks", "num_samples"))

@@ -186,10 +186,9 @@ class _Run:
         self.seed, self.keys = seed, Keys.from_seed(seed)
         self.longest = max(len(task.train) for task in stream.tasks)
         self.accuracy = evaluator(model, learner, stream)
-        self.end_task = _jitted(learner.end_task) if learner.end_task else None
+        self.end_task = _compiled_ahead(learner.end_task) if learner.end_task else None
         self.glance = _glance_of(learner, schedule, stream.augment, stream.preprocess)
-        self.program: Callable[..., tuple[State, Info]] | None = None
-        self.compile_seconds = 0.0
+        self.program: Any = None  # of `glance`, once it is compiled
         self.order = functools.lru_cache(maxsize=1)(self._order)
 
     def begin(self) -> Checkpoint:
@@ -221,7 +220,10 @@ class _Run:
         self, at: Checkpoint, rows: _Rows, updates: range, stop: Callable[[], bool]
     ) -> Checkpoint:
         """Make updates of one task, until it is time to stop."""
-        clock, compiling = time.perf_counter(), self.compile_seconds
+        clock = time.perf_counter()
+        if self.program is None:
+            self.compile(at.state, rows, updates[0])
+        compiled, clock = time.perf_counter() - clock, time.perf_counter()
         before, state, infos = _copy(at.state), at.state, []
         for update in updates:
             state, info = self.step(state, rows, update)
@@ -229,8 +231,7 @@ class _Run:
             if stop():
                 break
         gathered = {name: np.array([info[name] for info in infos]) for name in infos[0]}
-        compiled = self.compile_seconds - compiling
-        spent = time.perf_counter() - clock - compiled
+        spent = time.perf_counter() - clock
         # The loss of an update is that of the weights before it: neither check replaces the other.
         if not (np.isfinite(gathered["loss"]).all() and _finite(state)):
             raise self.divergence(before, rows, updates)
@@ -242,18 +243,22 @@ class _Run:
             seconds=past._replace(compile=past.compile + compiled, train=past.train + spent),
         )
 
+    def compile(self, state: State, rows: _Rows, update: int) -> None:
+        """Have everything compiled that an update needs: that is not training."""
+        self.program = self.glance.program_for(*self._arguments(state, rows, update))
+        jax.block_until_ready((_copy(state), _finite(state)))
+
     def step(self, state: State, rows: _Rows, update: int) -> tuple[State, Info]:
         """Make one update."""
+        found: tuple[State, Info] = self.program(*self._arguments(state, rows, update))
+        return found
+
+    def _arguments(self, state: State, rows: _Rows, update: int) -> tuple[Any, ...]:
         shape = (self.schedule.epochs, rows.num_batches, self.schedule.glances)
         now = np.unravel_index(update, shape)
         order = self.order(rows.task, rows.num_rows, int(now[0]))
         place = np.array([rows.task, update, rows.num_rows, *now], np.int32)
-        arguments = (state, rows.x, rows.y, rows.row_task, order, place, self.keys)
-        if self.program is None:
-            clock = time.perf_counter()
-            self.program = self.glance.program_for(*arguments)
-            self.compile_seconds = time.perf_counter() - clock
-        return self.program(*arguments)
+        return (state, rows.x, rows.y, rows.row_task, order, place, self.keys)
 
     def divergence(self, state: State, rows: _Rows, updates: range) -> Diverged:
         """Make updates again, known to diverge, to find the first that does."""
@@ -268,9 +273,16 @@ class _Run:
 
     def finish(self, at: Checkpoint) -> Checkpoint:
         """End a task: consolidate, then measure what is known of the tasks so far and the next."""
-        state = at.state
+        state, seconds = at.state, at.seconds
         if self.end_task:
-            state = self.end_task(state, _fold(self.keys.update, at.task, at.update))
+            clock, key = time.perf_counter(), _fold(self.keys.update, at.task, at.update)
+            program = self.end_task.program_for(state, key)
+            compiled, clock = time.perf_counter() - clock, time.perf_counter()
+            state = jax.block_until_ready(program(state, key))
+            spent = time.perf_counter() - clock
+            seconds = seconds._replace(
+                compile=seconds.compile + compiled, train=seconds.train + spent
+            )
             if not _finite(state):
                 what = f"{_not_finite(state)} at the end of task {at.task + 1}"
                 raise Diverged(what, at.task + 1, at.update)
@@ -278,8 +290,7 @@ class _Run:
         matrix = at.matrix.copy()
         for task in _evaluated_after(at.task, len(matrix)):
             matrix[at.task, task] = self._score(state, task)
-        spent = at.seconds.evaluate + time.perf_counter() - clock
-        seconds = at.seconds._replace(evaluate=spent)
+        seconds = seconds._replace(evaluate=seconds.evaluate + time.perf_counter() - clock)
         return at._replace(task=at.task + 1, update=0, state=state, matrix=matrix, seconds=seconds)
 
     def _score(self, state: State, task: int) -> float:
@@ -328,7 +339,7 @@ def _glance_of(
         )
         return learner.update(state, batch, _fold(keys.update, task, update))
 
-    return _CompiledAhead(jax.jit(glance, donate_argnums=0))
+    return _CompiledAhead(glance)
 
 
 def _evaluated_after(task: int, num_tasks: int) -> range:
@@ -346,12 +357,6 @@ def _prepare(
     x: jax.Array, key: jax.Array, augment: Augment | None, preprocess: Preprocess
 ) -> jax.Array:
     return augment(x, key) if augment else preprocess(x)
-
-
-@functools.lru_cache(maxsize=_PROGRAMS_KEPT)
-def _jitted(function: Callable[..., State]) -> Callable[..., State]:
-    """The same, compiled; it overwrites its first argument."""
-    return jax.jit(function, donate_argnums=0)
 
 
 @jax.jit
@@ -381,11 +386,11 @@ def _fold(key: jax.Array, *counters: jax.Array | int) -> jax.Array:
 class _CompiledAhead:
     """A function compiled ahead of its first call, so that compiling can be timed apart.
 
-    Runs whose arguments have the same shapes share a program.
+    It overwrites its first argument. Runs whose arguments have the same shapes share a program.
     """
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = jax.jit(function, donate_argnums=0)
         self.programs: dict[Any, Callable[..., Any]] = {}
 
     def program_for(self, *arguments: Any) -> Callable[..., Any]:
@@ -395,3 +400,9 @@ class _CompiledAhead:
         if shapes not in self.programs:
             self.programs[shapes] = self.function.lower(*arguments).compile()
         return self.programs[shapes]
+
+
+@functools.lru_cache(maxsize=_PROGRAMS_KEPT)
+def _compiled_ahead(function: Callable[..., Any]) -> _CompiledAhead:
+    """One for all runs."""
+    return _CompiledAhead(function)

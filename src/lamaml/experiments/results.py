@@ -147,6 +147,7 @@ def summary(run: Run) -> dict[str, Any]:
         "changed": settings["changed"],
         "threads": settings["threads"],
         "facts_sha256": [seed.status.get("facts_sha256") for seed in run.seeds],
+        "data": [seed.status.get("data") for seed in run.seeds],
         "versions": run.environment["versions"],
         "out": str(run.folder),
     }
@@ -160,7 +161,8 @@ def _place(seed: Seed) -> dict[str, Any] | None:
 
 
 def _over_seeds(run: Run, metric: str) -> dict[str, Any]:
-    values = [100 * seed.metrics[metric] if seed.finished else None for seed in run.seeds]
+    shares = [seed.metrics[metric] if seed.finished else None for seed in run.seeds]
+    values = [None if share is None else 100 * share for share in shares]
     known = [value for value in values if value is not None]
     deviation = statistics.stdev(known) if len(known) > 1 else None
     return {"mean": _mean(known), "sd": deviation, "values": values}

@@ -141,16 +141,32 @@ def timing(summary: Summary) -> str:
 def reading(summaries: Sequence[Summary]) -> str:
     """What a comparison says, in one sentence; nothing where runs differ in size."""
     known = [s for s in summaries if s["ra"]["mean"] is not None]
-    if len(known) < 2 or len({(s["num_tasks"], s["num_samples"]) for s in known}) > 1:
+    if len(known) < 2 or not same_data(known):
         return ""
     ranked = sorted(known, key=lambda s: -s["ra"]["mean"])
     best, worst = ranked[0], ranked[-1]
     gap = best["ra"]["mean"] - worst["ra"]["mean"]
-    return (
+    said = (
         f"After the last task {best['learner']} still answers {best['ra']['mean']:.1f} % of all "
-        f"tasks' test images correctly, {gap:.1f} points more than {worst['learner']}: since "
-        f"learning each task it has {_change(best)}, {worst['learner']} has {_change(worst)}."
+        f"tasks' test images correctly, {gap:.1f} points more than {worst['learner']}"
     )
+    if best["bti"]["mean"] is None or worst["bti"]["mean"] is None:  # there is but one task
+        return f"{said}."
+    return (
+        f"{said}: since learning each task it has {_change(best)}, {worst['learner']} has "
+        f"{_change(worst)}."
+    )
+
+
+def same_data(summaries: Sequence[Summary]) -> bool:
+    """Whether all have learned the same rows, as far as they say; seed by seed."""
+    if len({(found["num_tasks"], found["num_samples"]) for found in summaries}) > 1:
+        return False
+    told: dict[int, set[str]] = {}
+    for found in summaries:
+        for seed, data in zip(found["seeds"], found["data"], strict=True):
+            told.setdefault(seed, set()).update([data] if data else [])
+    return all(len(kinds) <= 1 for kinds in told.values())
 
 
 def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:

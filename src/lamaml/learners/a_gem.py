@@ -6,7 +6,8 @@
     θ ← θ − lr · g̃
 
 Deviation: the authors of La-MAML take one backward pass a past task where this takes one, and leave
-the first task out by an error of counting; the original keeps its rings by class, not by task.
+the first task out by an error of counting; the original keeps its rings by class, not by task. As
+in `gem`, where an earlier task returns, later ones do not constrain it.
 """
 
 from typing import NamedTuple

@@ -8,7 +8,8 @@
 
 The dual is a non-negative least-squares problem in v − γ. G has a row a task, and only the rows of
 past tasks are ever computed or read.
-Deviation: clipping, before the projection and never after it, is from La-MAML's authors.
+Deviation: clipping, before the projection and never after it, is from La-MAML's authors. Past tasks
+are those before t in the stream: where an earlier task returns, later ones do not constrain it.
 """
 
 from collections.abc import Callable

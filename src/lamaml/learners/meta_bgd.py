@@ -6,8 +6,9 @@ and with E₁ = mean ĝ_m, E₂ = mean ĝ_m ⊙ ε (Zeno et al., 2018)
     μ ← μ − η σ² ⊙ E₁
     σ ← σ √(1 + (σE₂/2)²) − σ²E₂/2  =  σ · exp(−asinh(σE₂/2))
 
-Deviation: as in `c_maml`; all of b_m are drawn before b is pushed; the authors' code samples and
-updates its inner rates too, against the paper's constant one.
+Deviation: as in `c_maml`; all of b_m are drawn before b is pushed, and every m takes the rows of b
+in the order of this glance; the authors' code samples and updates its inner rates too, against the
+paper's constant one.
 """
 
 from typing import NamedTuple
