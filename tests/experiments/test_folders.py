@@ -9,12 +9,14 @@ import pytest
 from lamaml.errors import DataCorrupt, InUse, InvalidArgument, Unwritable
 from lamaml.experiments.folders import (
     append_json,
+    clear_leftovers,
     fingerprint,
     keep_lines,
     new_folder,
     plain,
     write_json,
 )
+from lamaml.experiments.results import find_runs
 
 
 def a_run(folder: Path) -> Path:
@@ -131,3 +133,18 @@ def test_a_fingerprint_depends_on_content_alone() -> None:
     assert fingerprint({"a": 1, "b": (2,)}) == fingerprint({"b": [np.int64(2)], "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
     assert plain(Path("a")) == "a"
+
+
+def test_what_a_killed_command_has_set_aside_goes_once_the_new_run_has_begun(
+    tmp_path: Path,
+) -> None:
+    folder, aside = tmp_path / "run", tmp_path / ".run.replaced"
+    for place in (folder, aside):
+        place.mkdir()
+        (place / "settings.json").write_text("{}")
+    assert find_runs(tmp_path) == [folder]
+    clear_leftovers(folder)
+    assert aside.exists()
+    (folder / "seed-0").mkdir()
+    clear_leftovers(folder)
+    assert not aside.exists()

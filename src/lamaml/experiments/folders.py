@@ -24,7 +24,7 @@ def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     An older run in its place is set aside, and comes back if the new one is refused before it has
     begun, that is, if the block raises a LamamlError.
     """
-    aside = folder.with_name(f".{folder.name}.replaced")
+    aside = _aside(folder)
     try:
         _make_room(folder, aside, overwrite)
         folder.mkdir(parents=True, exist_ok=True)
@@ -117,9 +117,16 @@ def keep_lines(path: Path, count: int) -> None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove half-written files of killed processes, when nobody else is there."""
+    """Remove what killed processes left, half-written or set aside, when nobody else is there."""
     for leftover in folder.glob("*.part"):
         leftover.unlink()
+    if any(folder.glob("seed-*")):
+        shutil.rmtree(_aside(folder), ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    """Where an older run waits until the one in its place has begun."""
+    return folder.with_name(f".{folder.name}.replaced")
 
 
 def fingerprint(value: Any) -> str:
