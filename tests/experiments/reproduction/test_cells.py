@@ -12,6 +12,7 @@ from lamaml.experiments.recipes import PROTOCOLS, benchmarks, cells, recipe
 from lamaml.experiments.reproduction import cells as cells_module
 from lamaml.experiments.reproduction.cells import Cell, cell
 from lamaml.experiments.reproduction.estimates import num_updates, seconds_a_seed
+from lamaml.experiments.reproduction.outcomes import is_the_papers
 from lamaml.experiments.reproduction.reproduce import Request
 from lamaml.experiments.reproduction.scales import FULL, QUICK, SCALES, scale_named
 from lamaml.experiments.reproduction.targets import TARGETS, targets_named
@@ -148,6 +149,15 @@ def test_only_some_cells(only, expected) -> None:
     (table,) = targets_named(["table3"])
     found = Request([table], FULL, only=only).cells(table)
     assert {(cell.row, cell.column) for cell in found} == expected
+
+
+def test_a_part_of_an_archive_is_not_the_papers_experiment() -> None:
+    whole = cell(FULL, "La-MAML", "TinyImagenet, single", "tiny_imagenet", "la_maml")
+    assert is_the_papers(whole, num_updates(whole))
+    assert not is_the_papers(whole, num_updates(whole) * 270 // 2250)
+    assert not is_the_papers(whole, None)
+    assert not is_the_papers(whole._replace(num_tasks=5), num_updates(whole))
+    assert not is_the_papers(whole._replace(changed={"hyper_rate": 0.1}), num_updates(whole))
 
 
 def test_a_figure_shows_not_more_tasks_than_the_papers() -> None:
