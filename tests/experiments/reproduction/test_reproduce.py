@@ -95,7 +95,7 @@ def runs_announced(said: str) -> int:
 
 
 def test_it_ends_as_if_it_had_not_been_killed(killed, outcomes, tmp_path: Path) -> None:
-    names = ["table4", "figure-lookahead", "figure-time"]
+    names = ["table4", "figure-lookahead"]
     command = [*COMMAND, *names, "--scale", "quick", "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True)
     for name in names:
@@ -140,13 +140,14 @@ def test_tables_and_figures_are_files_too(killed, outcomes) -> None:
 
 
 def test_more_seeds_keep_those_there_are(killed, tmp_path: Path) -> None:
-    command = [*COMMAND, "table2", "--scale", "quick", "--only", "la-maml", "--out", str(tmp_path)]
+    only = ["--only", "la-maml rotations"]
+    command = [*COMMAND, "table2", "--scale", "quick", *only, "--out", str(tmp_path)]
     subprocess.run([*command, "--seeds", "1"], check=True, capture_output=True)
     before = finished(tmp_path / "cells")
     subprocess.run([*command, "--seeds", "2"], check=True, capture_output=True)
     assert all(file.stat().st_mtime_ns == written for file, (written, _) in before.items())
     found = json.loads((tmp_path / "quick/table2.json").read_text())
-    assert [len(cell["ra"]["values"]) for cell in found["cells"]] == [2, 2]
+    assert [len(cell["ra"]["values"]) for cell in found["cells"]] == [2]
 
 
 @needs_chromium
@@ -182,4 +183,5 @@ def test_documents_say_what_the_outcomes_say() -> None:
     for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):
         assert (ROOT / "docs" / picture).is_file(), "make results"
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert with_tables(readme, found) == readme
+    measured = json.loads((ROOT / "docs/bench.json").read_text())
+    assert with_tables(readme, found, measured) == readme

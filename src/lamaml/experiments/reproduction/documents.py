@@ -3,7 +3,8 @@
     python -m lamaml.experiments.reproduction.documents      (`make results`)
 
 rewrites docs/results.md with its figures, and in README.md what stands between `<!-- NAME -->` and
-`<!-- end -->`, from docs/results/NAME.json. A test says when they differ.
+`<!-- end -->`, from docs/results/NAME.json; `bench` from docs/bench.json, which is what
+`lamaml bench --json` has printed. A test says when they differ.
 """
 
 import json
@@ -13,11 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lamaml.experiments.environment import PACKAGES
 from lamaml.experiments.figures import export
 from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
+from lamaml.experiments.tables import bench_grid
 
 _INTRODUCTION = """# Results
 
@@ -56,15 +59,37 @@ def results_page(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join([_INTRODUCTION, *(_section(name, found) for name, found in outcomes.items())])
 
 
-def with_tables(text: str, outcomes: Mapping[str, Mapping[str, Any]]) -> str:
-    """A document whose marked tables are those of the outcomes."""
+def with_tables(
+    text: str, outcomes: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Any]
+) -> str:
+    """A document whose marked tables are those of the outcomes.
+
+    Args:
+      text: of the document.
+      outcomes: by the name of their file.
+      measured: by `lamaml bench`.
+    """
 
     def table(mark: re.Match[str]) -> str:
-        outcome = outcomes[mark[1]]
-        tables = "\n\n".join(grid.markdown for grid in grids(outcome))
-        return f"<!-- {mark[1]} -->\n{tables}\n<!-- end -->"
+        found = _bench(measured) if mark[1] == "bench" else _tables(outcomes[mark[1]])
+        return f"<!-- {mark[1]} -->\n{found}\n<!-- end -->"
 
     return re.sub(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
+
+
+def _tables(outcome: Mapping[str, Any]) -> str:
+    return "\n\n".join(grid.markdown for grid in grids(outcome))
+
+
+def _bench(measured: Mapping[str, Any]) -> str:
+    rates = [f"{rate:.0f} ({count})" for count, rate in measured["gemm_gflops"].items()]
+    where = measured["environment"]
+    made = ", ".join(f"{name} {where['versions'][name]}" for name in PACKAGES)
+    notes = (
+        f"Matrix products in GFLOP/s, with so many threads: {', '.join(rates)}; "
+        f"{where['cpus']} cores, {where['machine']}; {made}; code {where['revision'][:12]}."
+    )
+    return f"{bench_grid(measured).markdown}\n\n{notes}"
 
 
 def stored(folder: Path) -> dict[str, dict[str, Any]]:
@@ -79,7 +104,6 @@ def stored(folder: Path) -> dict[str, dict[str, Any]]:
 def _section(name: str, outcome: Mapping[str, Any]) -> str:
     title = f"## {outcome['title']}\n\n`{outcome['command']}`: {outcome['about']}."
     pictures = [f"![{d.caption}](results/{name}/{d.name}.svg)\n\n" for d in drawings(outcome)]
-    tables = "\n\n".join(grid.markdown for grid in grids(outcome))
     made: dict[str, list[str]] = {}
     for cell in outcome["cells"]:
         made.setdefault(cell["revision"], []).append(f"{cell['row']} {cell['column']}")
@@ -87,7 +111,7 @@ def _section(name: str, outcome: Mapping[str, Any]) -> str:
     notes = f"Made with {'; '.join(outcome['versions'])}; {code}."
     if outcome["missing"]:
         notes = f"Not run: {'; '.join(outcome['missing'])}. {notes}"
-    return f"{title}\n\n{''.join(pictures)}{tables}\n\n{notes}\n"
+    return f"{title}\n\n{''.join(pictures)}{_tables(outcome)}\n\n{notes}\n"
 
 
 def main(root: Path) -> None:
@@ -98,8 +122,9 @@ def main(root: Path) -> None:
     for name, outcome in outcomes.items():
         for drawn in drawings(outcome):
             export(drawn, folder / name, [".svg"])
+    measured = json.loads((root / "docs" / "bench.json").read_text("utf-8"))
     readme = root / "README.md"
-    readme.write_text(with_tables(readme.read_text("utf-8"), outcomes), "utf-8")
+    readme.write_text(with_tables(readme.read_text("utf-8"), outcomes, measured), "utf-8")
 
 
 if __name__ == "__main__":
