@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from lamaml.errors import Diverged, InvalidArgument
+from lamaml.experiments import protocol
 from lamaml.experiments.protocol import Schedule, _evaluated_after, train, updates_per_task
 from lamaml.learners import er, la_maml
 from lamaml.models import cross_entropy, mlp
@@ -198,7 +199,7 @@ def weights(checkpoint):
     return jax.tree.leaves(checkpoint.state.params)
 
 
-def test_compiling_is_no_training_and_the_end_of_a_task_is():
+def test_compiling_is_no_training_and_the_end_of_a_task_is(monkeypatch):
     stream, model, learner, schedule, seed = small_experiment(er)
     waits = []
 
@@ -214,8 +215,15 @@ def test_compiling_is_no_training_and_the_end_of_a_task_is():
 
     last = run_to_end(stream, model, learner._replace(end_task=end_task), schedule, seed)
     assert last.seconds.train > 0.2 * len(waits) == 0.4
+    copy, calls = protocol._copy, itertools.count()
+
+    def slow_at_first(state):
+        time.sleep(0 if next(calls) else 2)
+        return copy(state)
+
+    monkeypatch.setattr(protocol, "_copy", slow_at_first)
     plain = run_to_end(stream, model, learner, schedule, seed).seconds
-    assert plain.compile > 0
+    assert plain.compile > 2 > plain.train
 
 
 def test_all_diagnostics_are_yielded_once():

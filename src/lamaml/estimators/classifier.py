@@ -140,7 +140,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 def _as_labels(y: np.ndarray) -> np.ndarray:
     """Labels as an array of numbers or of strings."""
     if y.dtype == object and 0 < sum(isinstance(label, str) for label in y) < len(y):
-        raise InvalidArgument("y mixes strings with labels that are none")
+        raise InvalidArgument("y mixes strings with other labels")
     labels = np.array(y.tolist()) if y.dtype == object else y
     if labels.dtype.kind not in "iubfU" or labels.ndim != 1:
         raise InvalidArgument(f"y has labels like {y[:3].tolist()}: must be numbers or strings")

@@ -61,7 +61,7 @@ def with_alignment(learner: Learner, loss: Loss, *, replay_size: int) -> Learner
     Args:
       learner: has `params` and a reservoir, `memory`.
       loss: ℓ.
-      replay_size: rows replayed, of tasks before that of the batch.
+      replay_size: rows replayed: of tasks before that of the batch, and of all of the memory.
     """
 
     def measure(state: State, batch: Batch, key: jax.Array) -> Info:

@@ -96,14 +96,13 @@ def bench_table(measured: Mapping[str, Any]) -> RenderableType:
 
 
 def bench_grid(measured: Mapping[str, Any]) -> Grid:
-    """The updates of `lamaml bench`, a row a learner."""
-    threads = list(measured["gemm_gflops"])
+    """The updates of `lamaml bench`, a row a learner: wider and shorter than `bench_table`."""
     cases: dict[tuple[str, str, str], list[str]] = {}
     for row in measured["updates"]:
         words = cases.setdefault((row["model"], row["learner"], row["order"]), [])
         words += [f"{row['ms']:.2f}", f"{100 * row['share']:.0f} %"]
     header = ["network", "learner", "order"]
-    for count in threads:
+    for count in measured["gemm_gflops"]:
         header += [f"ms, {count} thread{'s' if count != '1' else ''}", "share"]
     rows = [[model.upper(), *words, *found] for (model, *words), found in cases.items()]
     return Grid("bench", "One update, as a share of the matrix-product rate", header, rows)

@@ -26,15 +26,11 @@ class Target(NamedTuple):
 
     def cells(self, scale: Scale, num_tasks: int | None = None) -> list[Cell]:
         """What has to be run for it, with so many tasks in place of the scale's."""
-        found = [
-            one._replace(num_tasks=num_tasks or one.num_tasks) for one in self.paper_cells(scale)
-        ]
-        most = self.most_tasks
-        return (
-            [one._replace(num_tasks=min(one.num_tasks or most, most)) for one in found]
-            if most
-            else found
-        )
+        found = []
+        for one in self.paper_cells(scale):
+            known = [number for number in (num_tasks or one.num_tasks, self.most_tasks) if number]
+            found.append(one._replace(num_tasks=min(known, default=None)))
+        return found
 
 
 METHODS = {
