@@ -5,13 +5,19 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
 import pytest
 
-# What one test, or one run of the tests, has compiled the next need not; jax reads this on import.
+# What jax, here and in the processes that tests start, is told. Tests wait for the compiler: it
+# optimises little, which halves their time (`XLA_FLAGS= make test`: as users have it), and what one
+# test, or one run of them, has compiled, the next need not.
+HARDLY_OPTIMISED = (
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1"
+)
+os.environ.setdefault("XLA_FLAGS", HARDLY_OPTIMISED)
 COMPILED = Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
@@ -23,20 +29,11 @@ NEEDED = ("mnist/train-images-idx3-ubyte.gz", "cifar-100-binary/train.bin", "tin
 
 
 LONGEST = ("test_survival", "test_reproduce", "test_scikit_learn")
-HARDLY_OPTIMISED = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that two workers end together."""
     items.sort(key=lambda item: item.path.stem not in LONGEST)
-
-
-@pytest.fixture(scope="module")
-def quick_processes() -> Iterator[None]:
-    """Processes started by a test compile in a third of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XLA_FLAGS", HARDLY_OPTIMISED)
-        yield
 
 
 @pytest.fixture(scope="session")

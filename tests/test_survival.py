@@ -34,10 +34,7 @@ SHARES = (0.3, 0.6, 0.9, 1.0)  # of the kills, up to each learner; gem compiles 
 FILES = ("accuracy.json", "diagnostics.jsonl", "facts.json")
 TIMES = ("seconds", "ms_per_update", "out")
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
-    pytest.mark.usefixtures("quick_processes"),
-]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
 
 @pytest.fixture(autouse=True)

@@ -246,6 +246,7 @@ def report(
         "lamaml reproduce table1                the paper's Table 1, on MNIST, 5 seeds",
         'lamaml reproduce table3 --tasks 5 --seeds 1 --only "cifar-100, single"',
         "lamaml reproduce figure-lookahead --scale small --out lookahead",
+        "lamaml reproduce figure-robustness --tasks 3 --rate 0.01 --rate 0.1 --only la-maml",
     )
 )
 def reproduce(
@@ -267,6 +268,10 @@ def reproduce(
         int | None, typer.Option(min=1, help="The first so many, in place of the scale's.")
     ] = None,
     samples: Annotated[int | None, typer.Option(min=1, help="Training rows a task.")] = None,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(min=0, help="Of the robustness figures, in place of the scale's; repeatable."),
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(help="Cells whose method and data have words that begin so; repeatable."),
@@ -295,7 +300,9 @@ def reproduce(
     from lamaml.experiments.sessions import Stopped
 
     wanted = targets_named(targets)
-    request = reproduction.Request(wanted, scale_named(scale), seeds, tasks, samples, only or ())
+    request = reproduction.Request(
+        wanted, scale_named(scale), seeds, tasks, samples, sorted({*(rate or ())}), only or ()
+    )
     try:
         found = reproduction.reproduce(
             request, out, Console(stderr=True), processes=processes, record=record

@@ -8,11 +8,6 @@ from small_streams import blobs, classifier
 from lamaml.estimators.latency import measure, programs_compiled
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation() -> None:
-    """Not here: optimised programs are what is measured."""
-
-
 def test_a_budget_is_kept_to_the_byte(capsys):
     most, _ = figures.million(num_rows=5000, budget=60_000, call=250)
     one_more = 4 * (64 + 4) + 8 + (4 * 64 + 20)  # a row of the memory, and one held out

@@ -16,24 +16,6 @@ from lamaml.types import Batch
 KEY = jax.random.key(0)
 
 
-def jit(function):
-    """Compiled with little optimisation: a toy runs once, and compiles four times as fast."""
-    return jax.jit(function, compiler_options=QUICK)
-
-
-def _quick_options():
-    """Options of XLA that this version of it knows."""
-    options = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-    try:
-        jax.jit(lambda: 0, compiler_options=options)()
-    except (jax.errors.JaxRuntimeError, ValueError):
-        return None
-    return options
-
-
-QUICK = _quick_options()
-
-
 def weighted_mean(row_loss):
     """A loss as learners take it: the mean of the rows by their weights, 0 where there are none."""
 
@@ -130,7 +112,7 @@ def compiled(builder, loss, **settings):
 @functools.cache
 def _compiled(builder, loss, settings):
     learner = builder(loss, **dict(settings))
-    return learner._replace(update=jit(learner.update))
+    return learner._replace(update=jax.jit(learner.update))
 
 
 def remembering(state, rows):

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import assert_same_bits, jit
+from problems import assert_same_bits
 
 from lamaml.errors import InvalidArgument
 from lamaml.evaluation import metrics
@@ -120,8 +120,8 @@ def small(name) -> Learner:
     remembers = "memory_size" in inspect.signature(LEARNERS[name]).parameters
     memory = {"memory_size": CAPACITY} if remembers else {}
     learner = built(name, MODEL, TASKS, CLASSES, **memory)
-    end_task = jit(learner.end_task) if learner.end_task else None
-    return learner._replace(update=jit(learner.update), end_task=end_task)
+    end_task = jax.jit(learner.end_task) if learner.end_task else None
+    return learner._replace(update=jax.jit(learner.update), end_task=end_task)
 
 
 def follow(name, state=None, steps=STEPS, **padding):

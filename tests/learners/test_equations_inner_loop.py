@@ -18,7 +18,6 @@ from problems import (
     curved,
     curved_batch,
     hessian,
-    jit,
     linear,
     network_batch,
     quadratic,
@@ -40,7 +39,7 @@ ORDERS = {"first": True, "second": False}
 def all_variants(*problem, **settings):
     """The meta-gradient of every order and meta-loss, in one compilation."""
 
-    @jit
+    @jax.jit
     def run():
         return {
             order: {
@@ -128,7 +127,7 @@ def test_one_step_is_the_gradient_of_loss_minus_rate_times_alignment():
         params = jax.tree.map(lambda p: p.astype(float), CURVED_PARAMS)
         batch, meta_batch = curved_batch(1), curved_batch(2)
 
-        @jit
+        @jax.jit
         def error(rate):
             def surrogate(params):
                 inner, outer = (jax.grad(curved)(params, rows) for rows in (batch, meta_batch))
@@ -172,7 +171,7 @@ def test_second_order_equals_finite_differences_where_curvatures_do_not_commute(
         rows = batch_of(INNER), batch_of(OUTER)
         point = jnp.asarray(THETA), jnp.asarray(RATES)
         look_ahead = partial(meta_gradient, bowl, inner_steps=4, first_order=False)
-        ahead = jit(look_ahead)(*point, *rows)
+        ahead = jax.jit(look_ahead)(*point, *rows)
     assert float(ahead.loss) == pytest.approx(meta_loss_by_hand(THETA, RATES), rel=1e-12)
     by_theta = finite_difference(lambda theta: meta_loss_by_hand(theta, RATES), THETA)
     by_rates = finite_difference(lambda rates: meta_loss_by_hand(THETA, rates), RATES)
@@ -208,7 +207,7 @@ def test_it_equals_autograd_over_a_plain_loop(order):
         {"inner_steps": 2, "meta_loss": "sum", "clip_inner_rates": True},
     ]
 
-    @jit
+    @jax.jit
     def both(params, rates):
         first_order = ORDERS[order]
         ours = [
@@ -250,7 +249,7 @@ def test_empty_chunks_and_padding_are_as_if_they_were_not_there():
     """Five rows make chunks of 2 + 2 + 1, of however many chunks and of whatever padding."""
     padded = batch_of(np.vstack([BOWLS[:5], np.full((3, 5), 1e3)]), [1.0] * 5 + [0.0] * 3)
 
-    @jit
+    @jax.jit
     def run(theta, rates):
         return [
             [
@@ -284,7 +283,7 @@ def test_the_slow_weights_and_the_rates_are_not_changed():
 
 def test_fast_weights_are_those_of_the_plain_loop():
     start = jnp.asarray(THETA), jnp.asarray(RATES)
-    fast, travelled = jit(partial(fast_weights, bowl))(*start, chunks(batch_of(INNER), 2))
+    fast, travelled = jax.jit(partial(fast_weights, bowl))(*start, chunks(batch_of(INNER), 2))
     theta, total = THETA, np.zeros(2)
     for rows in (INNER[:2], INNER[2:]):
         slope = bowl_slope(theta, rows)

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import jit
 
 from lamaml.learners import LEARNERS
 from lamaml.memory import Reservoir
@@ -93,7 +92,7 @@ def updates(name, order):
     file = np.load(FOLDER / f"{name}.npz", allow_pickle=False)
     layers = CNN_LAYERS if "cnn" in name else MLP_LAYERS
     learner = build(name, str(file["argv"]))
-    update = (jit if "cnn" in name else jax.jit)(learner.update)  # a CNN compiles for half a minute
+    update = jax.jit(learner.update)
     task = jnp.full(10, 2 if "cnn" in name else 0)
     state, differences = None, []
     for s in range(3):

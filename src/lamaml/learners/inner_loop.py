@@ -28,8 +28,8 @@ class MetaGradient(NamedTuple):
 
 
 def unrolled(steps: Batch) -> int:
-    """Steps to a compiled loop body, by measurement on a CPU: all of a short loop, else two."""
-    return len(steps.y) if len(steps.y) <= 5 else 2
+    """Steps to a compiled loop body: five at most, by measurement on a CPU."""
+    return min(len(steps.y), 5)
 
 
 def check_inner_loop(inner_steps: int, meta_loss: str, inner_clamp: float | None) -> None:

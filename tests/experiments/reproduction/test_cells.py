@@ -151,6 +151,17 @@ def test_only_some_cells(only, expected) -> None:
     assert {(cell.row, cell.column) for cell in found} == expected
 
 
+def test_rates_in_place_of_the_scales() -> None:
+    line, grid = targets_named(["figure-robustness", "figure-robustness-grid"])
+    few = Request([line, grid], FULL, rates=[0.003, 0.3], only=["la-maml"])
+    columns = {target.name: [cell.column for cell in few.cells(target)] for target in (line, grid)}
+    assert columns["figure-robustness"] == ["α₀ = 0.003", "α₀ = 0.3", "η = 0.003", "η = 0.3"]
+    assert len(columns["figure-robustness-grid"]) == 4
+    assert "--rate 0.003 --rate 0.3 --only la-maml" in few.command(line)
+    trainings = {cell.training for cell in few._replace(rates=()).cells(line)}
+    assert {cell.training for cell in few.cells(line)} < trainings
+
+
 def test_a_part_of_an_archive_is_not_the_papers_experiment() -> None:
     whole = cell(FULL, "La-MAML", "TinyImagenet, single", "tiny_imagenet", "la_maml")
     assert is_the_papers(whole, num_updates(whole))

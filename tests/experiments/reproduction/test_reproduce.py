@@ -19,8 +19,6 @@ from lamaml.experiments.reproduction.pages import render_page
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
 
-pytestmark = pytest.mark.usefixtures("quick_processes")
-
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
 TIMES = ("seconds", "train_seconds", "ms_per_update")
@@ -53,7 +51,7 @@ def killed_after(num_files: int, out: Path) -> dict[Path, tuple[int, bytes]]:
 
 @pytest.fixture(scope="module")
 def killed(
-    tmp_path_factory: pytest.TempPathFactory, quick_processes: None
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, dict[Path, tuple[int, bytes]], str]:
     """A folder where all was killed and started again; what was finished then; what was said."""
     out = tmp_path_factory.mktemp("reproduction")

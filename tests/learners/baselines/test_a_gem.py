@@ -8,7 +8,6 @@ from problems import (
     KEY,
     assert_close,
     batch_of,
-    jit,
     linear,
     network,
     network_batch,
@@ -58,7 +57,7 @@ def on_task(batch, task):
 def test_the_first_task_constrains_the_second():
     """Slopes u then −u: the second task's step would undo the first's, and is refused."""
     learner = a_gem(linear, learning_rate=0.1, memory_size=4, num_tasks=2)
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     past, new = batch_of([[0.6, 0.8]] * 2), on_task(batch_of([[-0.6, -0.8], [-0.6, 0.8]]), 1)
     state, _ = update(learner.init(jnp.zeros(2), past), past, KEY)
     np.testing.assert_allclose(state.params, [-0.06, -0.08], rtol=1e-6)
@@ -74,7 +73,7 @@ def test_the_first_task_constrains_the_second():
 def test_equal_rings_give_the_mean_of_the_tasks_gradients():
     learner = a_gem(network, learning_rate=0.1, memory_size=12, num_tasks=3)
     params = network_params()
-    update, gradient = jit(learner.update), jit(jax.grad(network))
+    update, gradient = jax.jit(learner.update), jax.jit(jax.grad(network))
     state = learner.init(params, network_batch(0))
     for task in range(2):
         state, _ = update(state, on_task(network_batch(task), task), KEY)
@@ -89,8 +88,8 @@ def test_pieces_add_up_to_the_whole(piece, weight):
     rows = network_batch(0)
     rows = rows._replace(weight=jnp.resize(jnp.array(weight, jnp.float32), rows.weight.shape))
     params = network_params()
-    found = jit(lambda r: gradient_by_pieces(network, params, r, piece=piece))(rows)
-    assert_close(found, jit(jax.grad(network))(params, rows), rtol=1e-5, atol=1e-6)
+    found = jax.jit(lambda r: gradient_by_pieces(network, params, r, piece=piece))(rows)
+    assert_close(found, jax.jit(jax.grad(network))(params, rows), rtol=1e-5, atol=1e-6)
 
 
 def test_no_rows_have_no_gradient():
@@ -104,7 +103,7 @@ def test_the_reference_can_be_of_a_few_rows():
     learner = a_gem(
         linear, learning_rate=1.0, memory_size=4, num_tasks=2, ref_size=1, max_norm=None
     )
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     past, new = batch_of([[1.0, 0.0], [0.0, 1.0]]), on_task(batch_of([[-1.0, -1.0]]), 1)
     state, _ = update(learner.init(jnp.zeros(2), past), past, KEY)
     steps = {

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import jit
 
 from lamaml.learners import gem
 from lamaml.learners.mer import replay_batches
@@ -47,7 +46,7 @@ def test_gem(name):
         num_tasks=num_tasks,
         margin=float(file["margin"]),
     )
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     state, num_projections = None, 0
     for s in range(32):
         task = jnp.asarray(file[f"t_{s}"]).reshape(1)
@@ -69,7 +68,7 @@ def test_mer():
     num_batches = int(file["batches_per_example"])
     words = {"inner_rate": "alpha", "within_rate": "beta", "across_rate": "gamma"}
     rates = {ours: float(file[theirs]) for ours, theirs in words.items()}
-    learn = jit(lambda params, batches: replay_batches(LOSS, params, batches, **rates)[0])
+    learn = jax.jit(lambda params, batches: replay_batches(LOSS, params, batches, **rates)[0])
     params = read_params(file, "theta0")
     for s in range(3):
         fields = []

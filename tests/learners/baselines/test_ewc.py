@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from problems import (
     KEY,
-    QUICK,
     assert_close,
     assert_same_bits,
     batch_of,
-    jit,
     linear,
     network,
     network_batch,
@@ -24,11 +22,11 @@ from lamaml.learners.ewc import consolidation
 
 LEARNER = ewc(network, learning_rate=0.3, penalty=2.0, memory_size=6)
 UPDATE, END = (
-    jit(LEARNER.update),
-    jax.jit(LEARNER.end_task, donate_argnums=0, compiler_options=QUICK),
+    jax.jit(LEARNER.update),
+    jax.jit(LEARNER.end_task, donate_argnums=0),
 )
-GRADIENT = jit(jax.grad(network))
-PENALTY, SLOPE = jit(consolidation), jit(jax.grad(consolidation, argnums=1))
+GRADIENT = jax.jit(jax.grad(network))
+PENALTY, SLOPE = jax.jit(consolidation), jax.jit(jax.grad(consolidation, argnums=1))
 
 
 def begin():
@@ -76,7 +74,7 @@ def test_one_parabola_is_the_sum_over_the_tasks():
         ]
         return sum(jax.tree.leaves(terms))
 
-    penalty, slope = jit(penalty), jit(jax.grad(penalty))
+    penalty, slope = jax.jit(penalty), jax.jit(jax.grad(penalty))
     np.testing.assert_allclose(PENALTY(state, state.params), penalty(state.params), rtol=1e-4)
     assert_close(SLOPE(state, state.params), slope(state.params), rtol=1e-4, atol=1e-7)
     before = state.params
@@ -93,13 +91,13 @@ def test_without_penalty_it_is_online():
     free = ewc(network, learning_rate=0.3, penalty=0.0, max_norm=0.5)
     plain = online(network, learning_rate=0.3, max_norm=0.5)
     states = [learner.init(network_params(), network_batch(0)) for learner in (free, plain)]
-    updates = [jit(learner.update) for learner in (free, plain)]
+    updates = [jax.jit(learner.update) for learner in (free, plain)]
     for seed in range(4):
         states = [
             update(s, network_batch(seed), KEY)[0]
             for update, s in zip(updates, states, strict=True)
         ]
-        states[0] = jit(free.end_task)(states[0], KEY)
+        states[0] = jax.jit(free.end_task)(states[0], KEY)
     assert_close(states[0].params, states[1].params)
 
 
@@ -107,13 +105,13 @@ def test_importance_is_the_square_of_the_mean_gradient():
     """Two opposite gradients: their mean's square is 0, the mean of their squares is not."""
     learner = ewc(linear, learning_rate=0.1, penalty=1.0, memory_size=2)
     rows = batch_of([[3.0, 1.0], [-3.0, 1.0]])
-    state, _ = jit(learner.update)(learner.init(jnp.zeros(2), rows), rows, KEY)
-    np.testing.assert_allclose(jit(learner.end_task)(state, KEY).stiffness, [0.0, 1.0])
+    state, _ = jax.jit(learner.update)(learner.init(jnp.zeros(2), rows), rows, KEY)
+    np.testing.assert_allclose(jax.jit(learner.end_task)(state, KEY).stiffness, [0.0, 1.0])
 
 
 def test_importance_is_of_the_first_rows_of_its_task():
     learner = ewc(linear, learning_rate=0.1, penalty=1.0, memory_size=2)
-    update, end_task = jit(learner.update), jit(learner.end_task)
+    update, end_task = jax.jit(learner.update), jax.jit(learner.end_task)
     state = learner.init(jnp.zeros(1), batch_of([[0.0]]))
     later = batch_of([[100.0]], first=False)  # a later glance
     state, _ = update(state, later, KEY)
@@ -128,13 +126,13 @@ def test_importance_is_of_the_first_rows_of_its_task():
 def test_a_quadratic_settles_between_the_task_and_the_anchor():
     """½a(θ − c)² with anchor θ* = 0 of importance F: (a·c + 2λFθ*) / (a + 2λF)."""
     learner = ewc(quadratic, learning_rate=0.05, penalty=0.5, memory_size=1)
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     first, second = batch_of([[2.0, 1.5]]), batch_of([[4.0, 3.0]])
     state = learner.init(jnp.array(1.0), first)
     state, _ = update(state, first, KEY)
     anchor = float(state.params)
     importance = (2.0 * (anchor - 1.5)) ** 2
-    state = jit(learner.end_task)(state, KEY)
+    state = jax.jit(learner.end_task)(state, KEY)
     for _ in range(150):
         state, _ = update(state, second, KEY)
     settled = (4.0 * 3.0 + 2 * 0.5 * importance * anchor) / (4.0 + 2 * 0.5 * importance)

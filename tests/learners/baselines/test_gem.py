@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import (
     KEY,
-    QUICK,
     assert_close,
     assert_same_bits,
     batch_of,
-    jit,
     linear,
     network,
     network_batch,
@@ -23,7 +21,7 @@ from lamaml.errors import InvalidArgument
 from lamaml.learners import a_gem, gem, online
 from lamaml.learners.gem import project, solve_dual
 
-PROJECT = jax.jit(project, static_argnames=("margin", "ridge"), compiler_options=QUICK)
+PROJECT = jax.jit(project, static_argnames=("margin", "ridge"))
 
 
 def problem(seed, num_tasks, size=12, num_past=None):
@@ -126,7 +124,7 @@ def on_task(batch, task):
 
 def two_tasks(learner, num_updates=4):
     """The weights after updates on task 0, and those after each update on task 1."""
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     state = learner.init(network_params(), network_batch(0))
     for seed in range(num_updates):
         state, _ = update(state, on_task(network_batch(seed), 0), KEY)
@@ -157,15 +155,15 @@ def test_in_the_first_task_it_is_sgd():
     plain = online(network, learning_rate=0.3)
     batch = on_task(network_batch(0), 0)
     params = network_params()
-    ours, _ = jit(learner.update)(learner.init(params, batch), batch, KEY)
-    theirs, _ = jit(plain.update)(plain.init(params, batch), batch, KEY)
+    ours, _ = jax.jit(learner.update)(learner.init(params, batch), batch, KEY)
+    theirs, _ = jax.jit(plain.update)(plain.init(params, batch), batch, KEY)
     assert_same_bits(ours.params, theirs.params)
 
 
 def test_gradients_are_clipped_before_the_projection_and_not_after_it():
     """One past task of slope u, a new row of slope −u: θ moves by (γ − 1)‖clip u‖ along u."""
     learner = gem(linear, learning_rate=1.0, memory_size=2, num_tasks=2, margin=3.0, max_norm=2.0)
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     past, new = batch_of([[30.0, 40.0]]), on_task(batch_of([[-3.0, -4.0]]), 1)
     state, _ = update(learner.init(jnp.zeros(2), past), past, KEY)
     before = state.params
@@ -184,7 +182,7 @@ def test_only_the_past_tasks_gradients_are_computed_and_nothing_is_compiled_agai
         return linear(params, batch)
 
     learner = gem(counted, learning_rate=0.1, memory_size=12, num_tasks=6)
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     rng = np.random.default_rng(0)
     state = learner.init(jnp.zeros(3), batch_of(np.zeros((1, 3))))
     for task in range(6):
@@ -197,7 +195,7 @@ def test_only_the_past_tasks_gradients_are_computed_and_nothing_is_compiled_agai
 
 def test_rows_are_kept_in_their_first_glance():
     learner = gem(linear, learning_rate=0.1, memory_size=4, num_tasks=2)
-    update = jit(learner.update)
+    update = jax.jit(learner.update)
     rows = batch_of([[1.0], [2.0]], first=False)
     state, _ = update(learner.init(jnp.zeros(1), rows), rows, KEY)
     assert state.memory.num_seen.tolist() == [0, 0]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import KEY, MODEL, QUICK, assert_close, jit, network, network_batch, network_params
+from problems import KEY, MODEL, assert_close, network, network_batch, network_params
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import icarl, online
@@ -21,9 +21,9 @@ def compiled(classes_per_task=2, **settings):
     loss = cross_entropy(MODEL.apply, classes_per_task)
     learner = icarl(loss, classes_per_task=classes_per_task, **{**SETTINGS, **settings})
     return learner._replace(
-        update=jit(learner.update),
-        end_task=jax.jit(learner.end_task, donate_argnums=0, compiler_options=QUICK),
-        predict=jit(learner.predict),
+        update=jax.jit(learner.update),
+        end_task=jax.jit(learner.end_task, donate_argnums=0),
+        predict=jax.jit(learner.predict),
     )
 
 
@@ -52,7 +52,7 @@ def test_the_first_task_is_sgd():
     learner, plain = compiled(max_norm=0.5), online(network, learning_rate=0.3, max_norm=0.5)
     batch, params = on_task(0, 0), network_params()
     ours, info = learner.update(learner.init(params, batch), batch, KEY)
-    theirs, expected = jit(plain.update)(plain.init(params, batch), batch, KEY)
+    theirs, expected = jax.jit(plain.update)(plain.init(params, batch), batch, KEY)
     assert_close(ours.params, theirs.params)
     np.testing.assert_allclose(info["loss"], expected["loss"], rtol=1e-6)
 
@@ -111,7 +111,7 @@ def test_distillation_is_the_divergence_of_each_tasks_outputs(weight):
             total += 2 * jnp.mean(elements)
         return weight * total
 
-    value, gradient = jit(jax.value_and_grad(divergence))(moved)
+    value, gradient = jax.jit(jax.value_and_grad(divergence))(moved)
     assert value > 0.01
     np.testing.assert_allclose(info["loss"], value, rtol=1e-4)
     expected = jax.tree.map(lambda p, g: p - 0.3 * g, moved, gradient)
@@ -142,7 +142,7 @@ def test_without_distillation_later_tasks_are_sgd_too():
     batch = on_task(50, 1)
     moved = jax.tree.map(lambda p: p + 0.3, state.params)
     after, _ = learner.update(state._replace(params=moved), batch, KEY)
-    gradient = jit(jax.grad(network))(moved, batch)
+    gradient = jax.jit(jax.grad(network))(moved, batch)
     assert_close(after.params, jax.tree.map(lambda p, g: p - 0.3 * g, moved, gradient), rtol=1e-5)
 
 

@@ -7,10 +7,8 @@ import pytest
 from problems import (
     KEY,
     MODEL,
-    QUICK,
     assert_close,
     assert_same_bits,
-    jit,
     network,
     network_batch,
     network_params,
@@ -27,7 +25,7 @@ NUM_TASKS = 3
 LEARNER = independent(
     network, apply=MODEL.apply, num_tasks=NUM_TASKS, learning_rate=0.3, classes_per_task=2
 )
-UPDATE = jax.jit(LEARNER.update, donate_argnums=0, compiler_options=QUICK)
+UPDATE = jax.jit(LEARNER.update, donate_argnums=0)
 
 
 def on_task(seed, task):
@@ -60,14 +58,14 @@ def test_a_network_starts_from_the_one_before():
     state = trained([0, 0])
     start = net(state, 0)
     state, info = UPDATE(state, on_task(5, 1), KEY)
-    value, gradient = jit(jax.value_and_grad(network))(start, on_task(5, 1))
+    value, gradient = jax.jit(jax.value_and_grad(network))(start, on_task(5, 1))
     assert_close(net(state, 1), jax.tree.map(lambda p, g: p - 0.3 * g, start, gradient))
     np.testing.assert_allclose(info["loss"], value, rtol=1e-6)
 
 
 def test_on_one_task_it_is_online():
     plain = online(network, learning_rate=0.3)
-    update, expected = jit(plain.update), plain.init(network_params(), network_batch(0))
+    update, expected = jax.jit(plain.update), plain.init(network_params(), network_batch(0))
     for seed in range(3):
         expected, _ = update(expected, on_task(seed, 0), KEY)
     state = trained([0, 0, 0])
@@ -86,7 +84,7 @@ def test_every_task_has_all_the_weights_of_a_network():
 def test_each_row_is_answered_by_its_own_tasks_network():
     state = trained([0, 1, 2])
     x, task = network_batch(9).x, jnp.array([0, 1, 2, 2, 1, 0])
-    answers = jit(LEARNER.predict)(state, x, task)
+    answers = jax.jit(LEARNER.predict)(state, x, task)
     for row in range(len(x)):
         logits = np.array(MODEL.apply(net(state, int(task[row])), x[row : row + 1]))[0]
         own = slice(2 * int(task[row]), 2 * int(task[row]) + 2)

@@ -10,7 +10,6 @@ from problems import (
     assert_same_bits,
     batch_of,
     compiled,
-    jit,
     linear,
     network,
     network_batch,
@@ -25,7 +24,7 @@ from lamaml.types import Batch
 
 SIZES = {"memory_size": 8, "replay_size": 3}
 
-GRADIENT = jit(jax.value_and_grad(network))
+GRADIENT = jax.jit(jax.value_and_grad(network))
 
 
 def sized(builder, loss, **settings):
@@ -59,7 +58,7 @@ def test_rates_of_one_are_sequential_sgd():
     learner = sized(mer, network, replay_size=0, **settings)
     batch = network_batch(1)
     plain = online(network, learning_rate=0.2)
-    update, state = jit(plain.update), plain.init(network_params(), batch)
+    update, state = jax.jit(plain.update), plain.init(network_params(), batch)
     for row in range(len(batch.y)):
         state, _ = update(state, Batch(*(field[row : row + 1] for field in batch[:4])), KEY)
     assert_close(after(learner, batch)[0].params, state.params, rtol=1e-5)
@@ -73,7 +72,7 @@ def test_an_across_rate_of_one_keeps_the_whole_way_and_of_zero_none():
         rates = {"inner_rate": 0.1, "within_rate": 0.5, "across_rate": across_rate}
         return replay_batches(network, params, batches, **rates)[0]
 
-    learn = jit(learn)
+    learn = jax.jit(learn)
     whole, half, none = (learn(network_params(), batches, rate) for rate in (1.0, 0.5, 0.0))
     assert_same_bits(none, network_params())
     assert_close(half, jax.tree.map(lambda a, b: (a + b) / 2, whole, none), rtol=1e-5)

@@ -46,6 +46,7 @@ class Request(NamedTuple):
       seeds: in place of the scale's; None for the scale's.
       num_tasks: in place of the scale's.
       num_samples: in place of the scale's.
+      rates: of the robustness figures, in place of the scale's; () for the scale's.
       only: texts; the words of one of them must all be in a cell's method, data, learner and
         benchmark. () for all cells.
     """
@@ -55,6 +56,7 @@ class Request(NamedTuple):
     seeds: int | None = None
     num_tasks: int | None = None
     num_samples: int | None = None
+    rates: Sequence[float] = ()
     only: Sequence[str] = ()
 
     @property
@@ -62,6 +64,7 @@ class Request(NamedTuple):
         """What the command line calls them: ("tasks", "5")."""
         sizes = {"tasks": self.num_tasks, "samples": self.num_samples, "seeds": self.seeds}
         given = [(name, str(size)) for name, size in sizes.items() if size is not None]
+        given += [("rate", f"{rate:g}") for rate in self.rates]
         return given + [("only", word) for word in self.only]
 
     @property
@@ -81,7 +84,8 @@ class Request(NamedTuple):
 
     def cells(self, target: Target) -> list[Cell]:
         """Of one target."""
-        found = target.cells(self.scale, self.num_tasks)
+        scale = self.scale._replace(rates=tuple(self.rates) or self.scale.rates)
+        found = target.cells(scale, self.num_tasks)
         return [self._sized(cell) for cell in found if self._wanted(cell)]
 
     def all_cells(self) -> list[Cell]:
