@@ -246,7 +246,7 @@ def report(
         "lamaml reproduce table1                the paper's Table 1, on MNIST, 5 seeds",
         'lamaml reproduce table3 --tasks 5 --seeds 1 --only "cifar-100, single"',
         "lamaml reproduce figure-lookahead --scale small --out lookahead",
-        "lamaml reproduce figure-robustness --tasks 3 --rate 0.01 --rate 0.1 --only la-maml",
+        "lamaml reproduce figure-robustness --rate 0.01 --rate 0.1 --only la-maml",
     )
 )
 def reproduce(
