@@ -1,5 +1,7 @@
 """Every cell of the paper's tables, against the signatures it is made for."""
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import pytest
 
@@ -11,6 +13,7 @@ from lamaml.experiments.recipes import (
     benchmarks,
     cells,
     presets,
+    realize,
     recipe,
     setting_owners,
 )
@@ -83,3 +86,14 @@ def test_a_preset_a_cell_has_not_is_refused():
         recipe("mnist_rotations", "la_maml", preset="tuned")
     assert PRESETS == ("authors", "paper", "tuned")
     assert recipe("mnist_rotations", "sync_la_maml").preset == "tuned"
+
+
+def test_seeds_share_a_learner_and_settings_do_not():
+    """What is compiled for one seed serves the next."""
+    made = recipe("digits_rotations", "la_maml")
+    small = {"num_tasks": 2, "num_samples": 20}
+    first, second = (realize(made, seed, **small) for seed in (0, 1))
+    assert first.model is second.model
+    assert first.learner is second.learner
+    other = replace(made, settings={**made.settings, "hyper_rate": 0.01})
+    assert realize(other, 0, **small).learner is not first.learner

@@ -80,7 +80,7 @@ def worker_environment(threads: int, compiled: str | None = None) -> dict[str, s
     variables = {**os.environ, **dict.fromkeys(names, str(threads)), **_KEEP_MEMORY}
     if compiled is not None:
         variables.setdefault("JAX_COMPILATION_CACHE_DIR", compiled)
-        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     return variables
 
 

@@ -9,11 +9,12 @@ Settings are one flat set of names; the signatures of learner, network and strea
 """
 
 import inspect
+import json
 import math
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -24,7 +25,7 @@ from lamaml.learners import LEARNERS
 from lamaml.models import cnn, cross_entropy, mlp
 from lamaml.streams import STREAMS
 from lamaml.streams import build as build_stream
-from lamaml.types import Learner, Model, Stream
+from lamaml.types import Learner, Loss, Model, Stream
 
 PRESETS = ("authors", "paper", "tuned")
 PROTOCOLS = ("single", "multiple")
@@ -171,24 +172,16 @@ def realize(
         split[owners[name]][name] = value
     size = {"num_tasks": num_tasks, "num_samples": num_samples}
     stream = build_stream(recipe.stream, seed=seed, **size, **split["stream"])
-    shape = stream.tasks[0].train.x.shape[1:]
-    model = (
-        mlp(math.prod(shape), stream.num_classes, **split["model"])
-        if recipe.model == "mlp"
-        else cnn(shape, stream.num_classes, **split["model"])
-    )
     known = {
-        "apply": model.apply,
+        "shape": stream.tasks[0].train.x.shape[1:],
         "num_tasks": len(stream.tasks),
         "num_classes": stream.num_classes,
         "classes_per_task": stream.classes_per_task,
         "task_size": max(len(task.train) for task in stream.tasks),
     }
-    builder = LEARNERS[recipe.learner]
-    wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
-    loss = cross_entropy(model.apply, stream.classes_per_task)
+    asked = json.dumps({"model": split["model"], "learner": split["learner"], "known": known})
     try:
-        learner = builder(loss, **wanted, **split["learner"])
+        model, loss, learner = _made(recipe.model, recipe.learner, asked)
     except TypeError as error:  # a value of the wrong type, or a missing setting
         raise InvalidArgument(f"{recipe.learner} on {recipe.benchmark}: {error}") from error
     schedule = Schedule(**split["schedule"])
@@ -196,6 +189,26 @@ def realize(
         parts = Parts(loss, model, stream, schedule, split["learner"])
         learner = probed(recipe.probes, learner, parts)
     return Experiment(stream, model, learner, schedule)
+
+
+@lru_cache(maxsize=8)
+def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, Learner]:
+    """Network, loss and learner: the same ones for all seeds, so that they are compiled once.
+
+    Args:
+      model_name: of `MODELS`.
+      learner_name: of `LEARNERS`.
+      asked: the settings of both and what is known of the stream, as JSON.
+    """
+    settings = json.loads(asked)
+    known, builder = settings["known"], LEARNERS[learner_name]
+    shape, num_classes = tuple(known["shape"]), known["num_classes"]
+    inputs = math.prod(shape) if model_name == "mlp" else shape
+    model = MODELS[model_name](inputs, num_classes, **settings["model"])
+    known["apply"] = model.apply
+    wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
+    loss = cross_entropy(model.apply, known["classes_per_task"])
+    return model, loss, builder(loss, **wanted, **settings["learner"])
 
 
 @cache
