@@ -28,7 +28,7 @@ UNPACK = Path(__file__).resolve().parents[2] / "shared" / "data" / "unpack"
 NEEDED = ("mnist/train-images-idx3-ubyte.gz", "cifar-100-binary/train.bin", "tiny-imagenet-200.zip")
 
 
-LONGEST = ("test_survival", "test_reproduce", "test_scikit_learn")
+LONGEST = ("test_survival", "test_reproduce", "test_scikit_learn", "test_cli", "test_tutorial")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
