@@ -1,7 +1,9 @@
 """The loop: what a learner is shown, in which order, and that it can go on from any checkpoint."""
 
+import gc
 import itertools
 import time
+import weakref
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -197,6 +199,19 @@ def test_a_learner_is_compiled_once_for_all_its_runs_of_one_shape():
 
 def weights(checkpoint):
     return jax.tree.leaves(checkpoint.state.params)
+
+
+def test_a_run_that_has_ended_keeps_no_rows():
+    """At once, without the collector of cycles: a process holds the rows of one seed at a time."""
+    stream, *others = small_experiment(er)
+    kept = weakref.ref(stream.tasks[0].test.x)
+    gc.disable()
+    try:
+        run_to_end(stream, *others)
+        del stream
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_compiling_is_no_training_and_the_end_of_a_task_is(monkeypatch):

@@ -189,7 +189,7 @@ class _Run:
         self.end_task = _compiled_ahead(learner.end_task) if learner.end_task else None
         self.glance = _glance_of(learner, schedule, stream.augment, stream.preprocess)
         self.program: Any = None  # of `glance`, once it is compiled
-        self.order = functools.lru_cache(maxsize=1)(self._order)
+        self.order = _orders(stream, schedule.batch_size, self.longest, self.keys.order)
 
     def begin(self) -> Checkpoint:
         """The untrained state and what it scores."""
@@ -296,13 +296,21 @@ class _Run:
     def _score(self, state: State, task: int) -> float:
         return self.accuracy(state, getattr(self.stream.tasks[task], self.split), task)
 
-    def _order(self, task: int, num_rows: int, epoch: int) -> jax.Array:
-        """The order rows are shown in, as (batches, batch_size); its tail repeats row 0."""
-        order = jnp.arange(num_rows)
-        if self.stream.shuffled:
-            order = jax.random.permutation(_fold(self.keys.order, task, epoch), order)
-        length = -(-self.longest // self.schedule.batch_size) * self.schedule.batch_size
-        return jnp.pad(order, (0, length - num_rows)).reshape(-1, self.schedule.batch_size)
+
+def _orders(
+    stream: Stream, batch_size: int, longest: int, key: jax.Array
+) -> Callable[[int, int, int], jax.Array]:
+    """The order a task's rows are shown in, as (batches, batch_size); its tail repeats row 0."""
+    length, shuffled = -(-longest // batch_size) * batch_size, stream.shuffled
+
+    @functools.lru_cache(maxsize=1)
+    def order(task: int, num_rows: int, epoch: int) -> jax.Array:
+        rows = jnp.arange(num_rows)
+        if shuffled:
+            rows = jax.random.permutation(_fold(key, task, epoch), rows)
+        return jnp.pad(rows, (0, length - num_rows)).reshape(-1, batch_size)
+
+    return order
 
 
 @functools.lru_cache(maxsize=_PROGRAMS_KEPT)
