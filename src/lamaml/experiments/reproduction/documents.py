@@ -36,8 +36,7 @@ checked on the means there are, be it of one seed.
 `tuned` marks a method whose published settings do not give the paper's number: its rates were moved
 until it came near, and one of them (Rotations) once more after its test result had been seen. Its
 verdict says that the number can be reached, and is no evidence for the published settings. Runs of
-another revision than the newest, or of an unknown one, were made with the same settings and put
-under their cell's name.
+another revision than the newest were made with the same settings and put under their cell's name.
 
 TinyImagenet is a subset with 60 training images a class, not 500: 270 rows a task. Three tasks of
 it are 162 updates of C-MAML, Sync and La-MAML: too few to leave chance, which on CIFAR-100 takes
