@@ -29,13 +29,16 @@ soak: $(VENV)/.installed-dev  ## kill runs 300 times, and compare their bits wit
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# Only what is imported is compiled, when it is: --no-compile.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c requirements.txt
+
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt -e .
+	$(PIP) -e .
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.txt -e ".[dev]"
-	touch $@
+$(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements.txt
+	$(PIP) -e ".[dev]"
+	touch $(VENV)/.installed $@
 
 clean:  ## forget the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
