@@ -129,8 +129,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             check_classification_targets(y)
         labels = no_labels(y.dtype) if self._learned is None else self._learned.labels
         if classes is not None:
-            labels = with_classes(labels, np.unique(_as_labels(np.asarray(classes))))
-        labels = with_classes(labels, np.unique(y))
+            labels = with_classes(labels, _as_labels(np.asarray(classes)))
+        labels = with_classes(labels, y)
         return outputs_of(labels, y), labels
 
     def _num_outputs(self, labels: Labels) -> int:

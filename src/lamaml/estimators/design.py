@@ -7,6 +7,7 @@ scaled by today's statistics wherever they are read, in the memory as well.
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,7 +84,7 @@ class Design:
     @property
     def num_columns(self) -> int:
         """Numbers in a row."""
-        return int(np.prod(self.input_shape))
+        return math.prod(self.input_shape)
 
 
 class View(NamedTuple):

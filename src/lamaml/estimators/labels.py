@@ -29,10 +29,10 @@ def no_labels(dtype: np.dtype) -> Labels:
 
 
 def with_classes(labels: Labels, found: np.ndarray) -> Labels:
-    """With outputs for those of the sorted labels that are new.
+    """With outputs for those of the given labels that are new, in their sorted order.
 
     >>> labels = with_classes(no_labels(np.dtype("U1")), np.array(["b", "d"]))
-    >>> labels = with_classes(labels, np.array(["a", "b"]))
+    >>> labels = with_classes(labels, np.array(["b", "a", "b"]))
     >>> labels.classes.tolist(), labels.outputs.tolist()
     (['a', 'b', 'd'], [2, 0, 1])
     """
@@ -44,6 +44,7 @@ def with_classes(labels: Labels, found: np.ndarray) -> Labels:
     new = found[known[places] != found] if len(known) else found
     if not len(new):
         return labels
+    new = np.unique(new)
     classes = np.concatenate([known, new]) if len(known) else new
     outputs = np.concatenate([labels.outputs, np.arange(len(known), len(classes), dtype=np.int32)])
     order = np.argsort(classes, kind="stable")

@@ -32,8 +32,10 @@ def merged(moments: Moments, rows: np.ndarray) -> Moments:
     ([3.0], [14.0])
     """
     new, total = len(rows), moments.num_rows + len(rows)
-    mean = rows.mean(axis=0, dtype=np.float64)
-    scatter = np.square(rows - mean).sum(axis=0)
+    deviations = rows.astype(np.float64)
+    mean = deviations.mean(axis=0)
+    deviations -= mean
+    scatter = np.square(deviations, out=deviations).sum(axis=0)
     step = mean - moments.mean
     return Moments(
         total,
