@@ -150,8 +150,10 @@ def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None
     refusal = complaint(lamaml(*run))
     assert "`lamaml resume run` goes on with it, --overwrite replaces it" in refusal
     assert Path("run/environment.json").stat().st_mtime_ns == before
-    assert "memory" in complaint(lamaml(*run, "--overwrite", "--set", "memory_size=1"))
-    assert Path("run/environment.json").stat().st_mtime_ns == before
+    for wrong in ("memory_size=1", "initializer=kaiming"):
+        refusal = complaint(lamaml(*run, "--overwrite", "--set", wrong))
+        assert wrong.partition("_size")[0].partition("=")[0] in refusal
+        assert Path("run/environment.json").stat().st_mtime_ns == before
     assert lamaml(*run, "--overwrite")[0] == 0
     assert Path("run/environment.json").stat().st_mtime_ns > before
 
@@ -168,6 +170,9 @@ def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None
         ("run digits_rotations la_maml --seeds 0", "--seeds"),
         ("run digits_rotations la_maml --seeds many", "--seeds"),
         ("run digits_rotations la_maml --first-seed -1", "--first-seed"),
+        ("run digits_rotations la_maml --first-seed 4294967296", "seed = 4294967296: must be from"),
+        ("run digits_rotations la_maml --out .", "is the folder you are in"),
+        ("reproduce figure-robustness --scale quick --rate 0", "rate = 0.0: must be positive"),
         ("run digits_rotations la_maml --tasks -1", "--tasks"),
         ("run digits_rotations la_maml --samples -5", "--samples"),
         ("run digits_rotations la_maml --processes 0", "--processes"),
@@ -240,6 +245,59 @@ def test_a_mistake_seen_from_outside() -> None:
     assert complaint((done.returncode, done.stdout, done.stderr)).startswith("lamaml: unknown ")
 
 
+def test_a_run_is_found_from_wherever_one_is(
+    lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its folder, by two names at once, and with its data in the folder it was started in."""
+    np.savez("mine.npz", x=np.eye(40), y=np.arange(40) % 2)
+    path = ("--set", "path=none.npz", "--set", "path=mine.npz")
+    run = lamaml("run", "arrays", "online", *path, "--out", "run", "--json")
+    assert json.loads(run[1])["changed"] == ["path"]
+    monkeypatch.chdir("run")
+    again = lamaml("resume", ".", "../run", "--json")
+    assert again[0] == 0
+    assert json.loads(again[1])["ra"] == json.loads(run[1])["ra"]
+    Path("seed-0/status.json").write_text('{"status": "running", "message": ""}')
+    assert json.loads(lamaml("resume", ".", "--json")[1])["ra"] == json.loads(run[1])["ra"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("seeds", 3, "settings.json is missing or damaged"),
+        ("threads", "x", "settings.json is damaged"),
+        ("model", "mpl", "unknown model 'mpl': did you mean 'mlp'?"),
+        ("learner", "onlin", "unknown learner 'onlin': did you mean 'online'?"),
+        ("settings", {"learning_rat": 0.1}, "did you mean 'learning_rate'?"),
+    ],
+)
+def test_settings_that_were_edited_are_one_line(
+    lamaml: Lamaml, name: str, value: object, words: str
+) -> None:
+    assert lamaml("run", "digits_rotations", "online", *SMALL, "--out", "run")[0] == 0
+    settings = json.loads(Path("run/settings.json").read_text())
+    Path("run/settings.json").write_text(json.dumps(settings | {name: value}))
+    Path("run/seed-0/status.json").write_text('{"status": "running", "message": ""}')
+    assert words in complaint(lamaml("resume", "run"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_knows_few_letters_is_no_error(encoding: str) -> None:
+    told = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(command("list"), capture_output=True, env=told, check=True)
+    assert b"la_maml" in done.stdout
+    assert done.stderr == b""
+
+
+def test_standard_output_that_is_full_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command("list", "--json"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    words = "standard output cannot be written (No space left on device)"
+    assert words in complaint((done.returncode, "", done.stderr))
+
+
 LONG = ("run", "digits_rotations", "online", "--set", "epochs=500", "--out", "run")
 
 
@@ -303,7 +361,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     monkeypatch.setattr(os, "open", refuse)
     assert complaint(lamaml("resume", "run")) == (
         f"lamaml: run/lock cannot be written ({os.strerror(reason)}); what was written before is "
-        "intact, and `lamaml resume run` goes on with it\n"
+        "intact: 0 of 1 seeds are finished; `lamaml resume run` goes on with the rest\n"
     )
 
 

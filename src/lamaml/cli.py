@@ -1,6 +1,8 @@
 """The command line. Heavy modules are imported where they are used, so that help comes at once."""
 
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from lamaml.errors import LamamlError
 from lamaml.experiments.environment import package_version
@@ -46,7 +48,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in
         "lamaml demo                                    see it work, offline",
         "lamaml list                                    what there is to run",
         "lamaml run mnist_rotations la_maml --seeds 5   a cell of the paper's Table 1",
-        "lamaml resume runs/rotations                   go on with a run that was cut short",
+        "lamaml resume runs/rotations                   go on where it was cut short",
     ),
 )
 def lamaml(
@@ -70,7 +72,7 @@ def list_command(as_json: Json = False) -> None:
         streams = [b._asdict() | {"cells": [c._asdict() for c in b.cells]} for b in benchmarks()]
         _print_json({"streams": streams, "learners": learners()})
     else:
-        Console().print(listing(benchmarks(), learners()))
+        _print(listing(benchmarks(), learners()))
 
 
 @app.command(
@@ -137,7 +139,7 @@ def run(
         replace(recipe, probes=in_order(probe or [])),
         range(first_seed, first_seed + seeds),
         out or default_out(benchmark, learner),
-        changed=[split_assignment(text)[0] for text in given],
+        changed=list(dict.fromkeys(split_assignment(text)[0] for text in given)),
         num_tasks=tasks,
         num_samples=samples,
         threads=threads,
@@ -165,10 +167,9 @@ def resume(
     one before it used. Prints what [bold]lamaml run[/] prints; --json one
     object a run.
     """
-    from lamaml.experiments.results import find_runs
     from lamaml.experiments.sessions import resume_watched
 
-    folders = [folder for given in runs for folder in find_runs(given)]
+    folders = _run_folders(runs)
     _show(_watched(lambda console: resume_watched(folders, console, processes)), as_json)
 
 
@@ -212,7 +213,7 @@ def bench(as_json: Json = False) -> None:
     if as_json:
         _print_json(measured)
     else:
-        Console().print(bench_table(measured))
+        _print(bench_table(measured))
 
 
 @app.command(
@@ -234,15 +235,15 @@ def report(
     Learners that share seeds are compared seed by seed, with an interval.
     """
     from lamaml.experiments.reports import write_report
-    from lamaml.experiments.results import find_runs, read_run
+    from lamaml.experiments.results import read_run
 
-    write_report([read_run(folder) for given in runs for folder in find_runs(given)], out, files)
+    write_report([read_run(folder) for folder in _run_folders(runs)], out, files)
     typer.echo(f"Report: {out}")
 
 
 @app.command(
     epilog=_examples(
-        "lamaml reproduce all --scale quick     every table and figure, on digits, in minutes",
+        "lamaml reproduce all --scale quick     every table and figure, on digits",
         "lamaml reproduce table1                the paper's Table 1, on MNIST, 5 seeds",
         'lamaml reproduce table3 --tasks 5 --seeds 1 --only "cifar-100, single"',
         "lamaml reproduce figure-lookahead --scale small --out lookahead",
@@ -315,7 +316,7 @@ def reproduce(
             _print_json(outcome)
         else:
             for grid in grids(outcome):
-                Console().print(grid.rich)
+                _print(grid.rich)
     if not as_json:
         typer.echo(f"Report: {out / scale / 'report.html'}")
     statuses = {word for outcome in found for cell in outcome["cells"] for word in cell["statuses"]}
@@ -324,6 +325,9 @@ def reproduce(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every error a user can make is one line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not every terminal knows "±"
+            stream.reconfigure(errors="replace")
     try:
         code = app(args=arguments, prog_name="lamaml", standalone_mode=False)
     except LamamlError as error:
@@ -331,6 +335,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 2
     except typer.TyperException as error:
         _complain(error.format_message())
+        code = 2
+    except (KeyboardInterrupt, typer.Abort):
+        _complain("stopped")
+        code = 130
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _complain(f"standard output cannot be written ({error.strerror})")
         code = 2
     sys.exit(code or 0)
 
@@ -360,10 +372,26 @@ def _show(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
         if as_json:
             _print_json(summary(run))
         else:
-            Console().print(run_table(summary(run)))
+            _print(run_table(summary(run)))
             page = f"lamaml report {run.folder} --out report.html"
             typer.echo(f"\nRun folder: {run.folder}    ({page})")
     raise typer.Exit(exit_code(runs))
+
+
+def _run_folders(given: Sequence[Path]) -> list[Path]:
+    """The folders of runs in what the user names, each once."""
+    from lamaml.experiments.results import find_runs
+
+    found = [folder for path in given for folder in find_runs(path)]
+    return list({folder.resolve(): folder for folder in found}.values())
+
+
+def _print(table: RenderableType) -> None:
+    """Show a table; in a file or a pipe, as wide as it is."""
+    console = Console()
+    if not (console.is_terminal or "COLUMNS" in os.environ):
+        console.width = console.measure(table, options=console.options.update(width=1000)).maximum
+    console.print(table)
 
 
 def _print_json(value: Any) -> None:

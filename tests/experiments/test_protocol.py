@@ -361,3 +361,50 @@ def test_whoever_is_given_the_last_checkpoint_knows_that_it_is():
 def test_a_schedule_refuses_nothing_to_do(field):
     with pytest.raises(InvalidArgument, match=f"{field} = 0"):
         Schedule(**{field: 0})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"every": 0}, "every = 0: must be at least 1"),
+        ({"split": "train"}, "split = 'train': must be test or validation"),
+        ({"split": "validation"}, "validation rows of task 1 = 0: must be at least 1"),
+    ],
+)
+def test_arguments_of_the_loop_are_named(options, words):
+    stream = rows_stream()
+    none = Examples(np.zeros((0, 1), np.float32), np.zeros(0, np.int32))
+    stream = replace(stream, tasks=[task._replace(validation=none) for task in stream.tasks])
+    with pytest.raises(InvalidArgument, match=words):
+        next(train(stream, constant_model(), recorder(), Schedule(3), 0, **options))
+
+
+def test_a_network_with_fewer_outputs_than_classes_is_refused():
+    stream = replace(rows_stream(), num_classes=3)
+    with pytest.raises(InvalidArgument, match="outputs of the model = 2: must be at least 3"):
+        next(train(stream, constant_model(), recorder(), Schedule(3), 0))
+
+
+def test_a_learner_that_tells_no_loss_is_refused():
+    silent = recorder()._replace(update=lambda state, batch, key: (state, {"norm": jnp.ones(())}))
+    with pytest.raises(InvalidArgument, match=r"\['norm'\]: must be with a 'loss'"):
+        next(train(rows_stream(), constant_model(), silent, Schedule(3), 0))
+
+
+def test_numbers_of_python_in_a_state_are_arrays_like_the_others():
+    """A checkpoint of them is then of the kind that the next one is compared with."""
+
+    class Counted(NamedTuple):
+        params: jax.Array
+        count: int
+        share: float
+
+    def update(state, batch, key):
+        return Counted(state.params, state.count + 1, state.share / 2), {"loss": jnp.zeros(())}
+
+    counter = Learner(lambda params, batch: Counted(params, 0, 1.0), update)
+    begun = protocol.untrained(rows_stream(), constant_model(), counter, 0)
+    assert [leaf.dtype.name for leaf in begun[1:]] == ["int32", "float32"]
+    ended = run_to_end(rows_stream(), constant_model(), counter, Schedule(3), 0).state
+    assert [int(ended.count), float(ended.share)] == [5, 2**-5]
+    assert [leaf.dtype for leaf in ended] == [leaf.dtype for leaf in begun]

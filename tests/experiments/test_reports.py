@@ -1,6 +1,8 @@
 """The page: self-contained, with the numbers, and no wider than the screen."""
 
+import errno
 import json
+import os
 import re
 import shutil
 from functools import partial
@@ -11,9 +13,10 @@ import numpy as np
 import pytest
 from browser import needs_chromium, opened
 
-from lamaml.errors import InvalidArgument
+from lamaml.errors import DataCorrupt, Unwritable
 from lamaml.experiments.comparisons import pairs_grid
-from lamaml.experiments.figures import Series, curves, heat_map, inline
+from lamaml.experiments.figures import Drawn, Series, curves, export, heat_map, inline
+from lamaml.experiments.grids import Grid
 from lamaml.experiments.reports import render, write_report
 from lamaml.experiments.results import Run, read_run, summary
 from lamaml.experiments.tables import spread
@@ -70,7 +73,14 @@ def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> No
     assert "Accuracy on the tasks seen so far" in words
     assert any(word.startswith("la_maml") for word in words)
     table = (tmp_path / "files/digits_rotations-single.csv").read_text()
-    assert table.startswith("learner,run,RA,BTI,LA,FWT,paper's RA,ms/update\n")
+    assert table.startswith("learner,run,finished,RA,BTI,LA,FWT,paper's RA,ms/update\n")
+    assert sorted(row.split(",")[0] for row in table.split("\n")[1:-1]) == [
+        "er",
+        "la_maml",
+        "la_maml *",  # of which a seed diverged
+    ]
+    assert table.count(",2 of 2,") == 2
+    assert table.count(",1 of 2,") == 1
     latex = (tmp_path / "files/digits_rotations-single.tex").read_text()
     assert r"la\_maml" in latex
     assert "±" not in latex
@@ -145,8 +155,38 @@ def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
 
 
 def test_a_page_that_cannot_be_written(runs: list[Run], tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="cannot be written"):
+    with pytest.raises(Unwritable, match="cannot be written"):
         write_report(runs, tmp_path)
+
+
+def test_a_damaged_run_is_what_the_error_is_about(small_run: Run, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(small_run.folder, tmp_path / "run"))
+    (folder / "seed-0/diagnostics.jsonl").write_text("{\n")
+    with pytest.raises(DataCorrupt, match=r"diagnostics\.jsonl is missing or damaged"):
+        write_report([read_run(folder)], tmp_path / "page.html")
+
+
+def test_what_was_there_stays_whole_where_the_new_cannot_be_written(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    for name in ("page.html", "figure.svg"):
+        (tmp_path / name).write_text("older")
+    with pytest.raises(Unwritable, match="No space left"):
+        write_report(runs, tmp_path / "page.html")
+    with pytest.raises(Unwritable, match="No space left"):
+        export(Drawn("figure", "", (), partial(heat_map, np.eye(2))), tmp_path)
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == {"page.html": "older", "figure.svg": "older"}
+
+
+def test_latex_is_written_so_that_it_can_be_read() -> None:
+    grid = Grid("a", "", ["x", "y"], [["50 % ± 1", r"a_b&c#d$e{f}~g^h\i"]])
+    assert r"50 \% $\pm$ 1 & a\_b\&c\#d\$e\{f\}\textasciitilde{}g\textasciicircum{}h" in grid.latex
+    assert r"\textbackslash{}i \\" in grid.latex
 
 
 @needs_chromium

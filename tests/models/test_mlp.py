@@ -77,4 +77,4 @@ def test_a_key_gives_the_same_weights_and_another_key_others():
 )
 def test_nonsense_is_refused(arguments, message):
     with pytest.raises(InvalidArgument, match=message):
-        mlp(8, 3, **arguments).init(KEY)
+        mlp(8, 3, **arguments)

@@ -80,6 +80,10 @@ def folder(tmp_path):
             Image.new("RGB", (6, 4), colour).save(tmp_path / label / f"{number}.png")
         (tmp_path / label / "notes.txt").write_text("not an image")
     (tmp_path / "README").write_text("not a class")
+    (tmp_path / ".ipynb_checkpoints").mkdir()
+    for hidden in (".ipynb_checkpoints/0.png", "cat/._0.png"):
+        Image.new("RGB", (6, 4)).save(tmp_path / hidden)
+    (tmp_path / "cat" / "older.png").mkdir()
     return tmp_path
 
 
@@ -104,6 +108,20 @@ def test_image_of_another_size(folder):
 def test_image_that_cannot_be_read(folder):
     (folder / "ant" / "1.png").write_bytes((folder / "ant" / "1.png").read_bytes()[:30])
     with pytest.raises(DataCorrupt, match=r"ant/1.png is not an image"):
+        load(folder)
+
+
+@pytest.mark.parametrize(("kind", "suffix"), [("I;16", "png"), ("I", "tif"), ("F", "tif")])
+def test_image_of_more_than_bytes_is_refused_not_cut_off(folder, kind, suffix):
+    deep = Image.fromarray(np.arange(24, dtype=np.int32).reshape(4, 6) * 2000)
+    deep.convert(kind).save(folder / "ant" / f"deep.{suffix}")
+    with pytest.raises(DataCorrupt, match=rf"deep.{suffix} has more than 8 bits.*\.npz"):
+        load(folder)
+
+
+def test_image_of_too_many_pixels_is_named(folder, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    with pytest.raises(DataCorrupt, match=r"ant/0.png is not an image that can be read"):
         load(folder)
 
 

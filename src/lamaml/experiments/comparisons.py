@@ -5,7 +5,7 @@ from typing import Any
 
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.results import METRICS
-from lamaml.experiments.tables import cell, describe, same_data, spread
+from lamaml.experiments.tables import cell, describe, marked_name, same_data, spread
 from lamaml.experiments.verdicts import paired
 
 Summary = Mapping[str, Any]
@@ -13,12 +13,20 @@ Summary = Mapping[str, Any]
 
 
 def metrics_grid(name: str, title: str, summaries: Sequence[Summary]) -> Grid:
-    """Every metric of every run."""
-    header = ["learner", "run", *(metric.upper() for metric in METRICS), "paper's RA", "ms/update"]
+    """Every metric of every run, over the seeds that finished."""
+    header = [
+        "learner",
+        "run",
+        "finished",
+        *(metric.upper() for metric in METRICS),
+        "paper's RA",
+        "ms/update",
+    ]
     rows = [
         [
-            found["learner"],
+            marked_name(found),
             describe(found),
+            f"{found['statuses'].count('finished')} of {len(found['seeds'])}",
             *(cell(found, metric) for metric in METRICS),
             spread(*found["published"]["ra"]) if "ra" in found["published"] else "–",
             spread(found["ms_per_update"], None),

@@ -28,6 +28,7 @@ from matplotlib.ticker import (
 )
 
 from lamaml.experiments.folders import writing
+from lamaml.streams.files import written_whole
 
 HEAT = "#3f74e0"
 NUM_SERIES = 10  # colours of the page
@@ -121,9 +122,9 @@ def export(drawn: Drawn, folder: Path, suffixes: Sequence[str] = (".svg", ".pdf"
             fontsize=8,
         )
     with writing(folder), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "lamaml"}):
-        folder.mkdir(parents=True, exist_ok=True)
         for suffix in suffixes:
-            figure.savefig(folder / f"{drawn.name}{suffix}", metadata={_DATED[suffix]: None})
+            with written_whole(folder / f"{drawn.name}{suffix}") as file:
+                figure.savefig(file, format=suffix[1:], metadata={_DATED[suffix]: None})
 
 
 def curves(

@@ -47,6 +47,8 @@ def new_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
 
 
 def _make_room(folder: Path, aside: Path, overwrite: bool) -> None:
+    if folder.absolute() == Path.cwd():
+        raise InvalidArgument(f"--out {folder}: is the folder you are in; choose another")
     if not folder.exists() or (folder.is_dir() and _never_begun(folder)):
         return
     if not (folder / "settings.json").is_file():
@@ -91,8 +93,13 @@ def writing(path: Path) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically; NaN and infinity become null."""
+    write_text(path, json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text atomically."""
     with writing(path), written_whole(path) as file:
-        file.write(json.dumps(plain(value), indent=1, allow_nan=False).encode() + b"\n")
+        file.write(text.encode())
 
 
 def append_json(path: Path, values: Iterable[Any]) -> None:
@@ -126,6 +133,7 @@ def clear_leftovers(folder: Path) -> None:
 
 def _aside(folder: Path) -> Path:
     """Where an older run waits until the one in its place has begun."""
+    folder = folder.absolute()  # "." has no name
     return folder.with_name(f".{folder.name}.replaced")
 
 

@@ -10,10 +10,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from lamaml.experiments.folders import writing
-from lamaml.streams.files import written_whole
+from lamaml.experiments.folders import write_text
 
-_SIGNS = {"±": r"$\pm$", "−": r"$-$", "%": r"\%", "_": r"\_", "*": r"$*$"}
+_SIGNS = {"±": r"$\pm$", "−": r"$-$", "*": r"$*$", "\\": r"\textbackslash{}"}
+_SIGNS |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_SIGNS |= {sign: f"\\{sign}" for sign in "%_&#${}"}
 _STYLES = {"within": "green", "above": "green", "below": "red", "pass": "green", "fail": "red"}
 
 
@@ -60,9 +61,7 @@ class Grid(NamedTuple):
     def write(self, folder: Path) -> None:
         """As NAME.md, NAME.tex and NAME.csv."""
         for suffix, text in ((".md", self.markdown), (".tex", self.latex), (".csv", self.csv)):
-            path = folder / f"{self.name}{suffix}"
-            with writing(path), written_whole(path) as file:
-                file.write(text.rstrip("\n").encode() + b"\n")
+            write_text(folder / f"{self.name}{suffix}", text.rstrip("\n") + "\n")
 
 
 def _escaped(word: str) -> str:
@@ -70,6 +69,4 @@ def _escaped(word: str) -> str:
 
 
 def _for_latex(word: str) -> str:
-    for sign, replacement in _SIGNS.items():
-        word = word.replace(sign, replacement)
-    return word
+    return "".join(_SIGNS.get(sign, sign) for sign in word)

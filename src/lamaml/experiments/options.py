@@ -5,6 +5,7 @@ import math
 import tomllib
 import types
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lamaml.errors import InvalidArgument
@@ -15,7 +16,7 @@ from lamaml.streams import STREAMS
 
 _WORDS = {"none": None, "true": True, "false": False}
 _NAMES = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
-_NAMES |= {types.NoneType: "none"}
+_NAMES |= {types.NoneType: "none", Path: "a path"}
 
 
 def recipe_with(
@@ -54,12 +55,12 @@ def read_value(name: str, text: str, annotation: Any) -> Any:
 
     >>> read_value("hidden_sizes", "[100, 100]", tuple[int, ...])
     (100, 100)
-    >>> read_value("max_norm", "none", float | None), read_value("path", "12", str)
+    >>> read_value("max_norm", "none", float | None), read_value("initializer", "12", str)
     (None, '12')
     """
     value = _literal(text)
     kinds = _kinds(annotation)
-    if str in kinds and not isinstance(value, str) and value is not None:
+    if (str in kinds or Path in kinds) and not isinstance(value, str) and value is not None:
         value = text
     for kind in kinds:
         matches, converted = _convert(value, kind)
@@ -109,6 +110,8 @@ def _convert(value: Any, kind: Any) -> tuple[bool, Any]:
             return False, value
         items = [_convert(item, get_args(kind)[0]) for item in value]
         return all(fits for fits, _ in items), tuple(item for _, item in items)
+    if kind is Path:  # absolute: the run may be resumed from another folder
+        return isinstance(value, str), Path(str(value)).expanduser().absolute()
     if kind in _NAMES:
         return isinstance(value, kind), value
     return True, value  # not a type that text can be checked against

@@ -27,6 +27,7 @@ from lamaml.types import (
     Task,
 )
 
+SPLITS = ("test", "validation")
 MOST_FULL_ROWS = 20  # of the accuracy matrix
 _PROGRAMS_KEPT = 8  # of learners, for the next run of the same one
 
@@ -128,11 +129,15 @@ def train(
     Raises:
       Diverged: a loss or a number of the state is no longer finite.
     """
+    require(every > 0, "every", every, "at least 1")
+    require(split in SPLITS, "split", split, " or ".join(SPLITS))
+    for number, task in enumerate(stream.tasks):
+        what = f"{split} rows of task {number + 1}"
+        require(len(getattr(task, split)) > 0, what, 0, "at least 1")
     run = _Run(stream, model, learner, schedule, seed, split)
     at = start._replace(infos={}) if start else run.begin()
     for index in range(at.task, len(stream.tasks)):
-        task = stream.tasks[index]
-        rows = run.load(task, index)
+        rows = run.load(stream.tasks[index], index)
         while at.update < rows.num_updates:
             end = min(at.update + every, rows.num_updates)
             at = run.advance(at, rows, range(at.update, end), stop)
@@ -153,8 +158,13 @@ def untrained(stream: Stream, model: Model, learner: Learner, seed: int) -> Stat
     key = Keys.from_seed(seed).init
     row = jnp.asarray(stream.tasks[0].train.x[:1])
     one = _prepare(row, key, stream.augment, stream.preprocess)
+    params = model.init(key)
+    num_outputs = jax.eval_shape(model.apply, params, one).shape[-1]
+    allowed = f"at least {stream.num_classes}, the stream's classes"
+    require(num_outputs >= stream.num_classes, "outputs of the model", num_outputs, allowed)
     label = jnp.zeros(1, jnp.int32)
-    return learner.init(model.init(key), Batch(one, label, label, jnp.ones(1)))
+    state = learner.init(params, Batch(one, label, label, jnp.ones(1)))
+    return jax.tree.map(jnp.asarray, state)
 
 
 class _Rows(NamedTuple):
@@ -230,6 +240,7 @@ class _Run:
             infos.append(info)
             if stop():
                 break
+        require("loss" in infos[0], "diagnostics of an update", sorted(infos[0]), "with a 'loss'")
         gathered = {name: np.array([info[name] for info in infos]) for name in infos[0]}
         spent = time.perf_counter() - clock
         # The loss of an update is that of the weights before it: neither check replaces the other.

@@ -12,7 +12,7 @@ import inspect
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
 from importlib import resources
@@ -130,9 +130,7 @@ def recipe(
     owners = setting_owners(file["stream"], file["model"], learner)
     shared = {name: value for name, value in file.get("shared", {}).items() if name in owners}
     settings = shared | cell.get("both", {}) | cell.get(preset, {})
-    for name in [*settings, *(overrides or {})]:
-        if name not in owners:
-            raise unknown_name(f"setting of {learner} on {benchmark}", name, owners)
+    _check_names([*settings, *(overrides or {})], owners, f"{learner} on {benchmark}")
     settings = {name: _none_if_false(name, value) for name, value in settings.items()}
     published = {metric: tuple(pair) for metric, pair in cell.get("published", {}).items()}
     return Recipe(
@@ -149,6 +147,12 @@ def recipe(
 
 def setting_owners(stream: str, model: str, learner: str) -> dict[str, str]:
     """Who takes each setting: "schedule", "model", "stream" or "learner"."""
+    if stream not in STREAMS:
+        raise unknown_name("stream", stream, STREAMS)
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
+    if learner not in LEARNERS:
+        raise unknown_name("learner", learner, LEARNERS)
     owners = dict.fromkeys(_keyword_names(STREAMS[stream]) - _GIVEN, "stream")
     owners |= dict.fromkeys(_keyword_names(MODELS[model]), "model")
     owners |= dict.fromkeys(_keyword_names(LEARNERS[learner]) - _KNOWN_FROM_STREAM, "learner")
@@ -167,6 +171,7 @@ def realize(
       num_samples: training rows a task; None for the benchmark's number.
     """
     owners = setting_owners(recipe.stream, recipe.model, recipe.learner)
+    _check_names(recipe.settings, owners, f"{recipe.learner} on {recipe.benchmark}")
     split: dict[str, dict[str, Any]] = {"stream": {}, "model": {}, "learner": {}, "schedule": {}}
     for name, value in recipe.settings.items():
         split[owners[name]][name] = value
@@ -217,6 +222,12 @@ def _read(benchmark: str) -> dict[str, Any]:
         raise unknown_name("stream", benchmark, benchmarks())
     path = resources.files("lamaml.experiments") / "recipes" / f"{benchmark}.toml"
     return tomllib.loads(path.read_text("utf-8"))
+
+
+def _check_names(names: Iterable[str], owners: Mapping[str, str], whose: str) -> None:
+    for name in names:
+        if name not in owners:
+            raise unknown_name(f"setting of {whose}", name, owners)
 
 
 def _none_if_false(name: str, value: Any) -> Any:

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from lamaml.errors import InvalidArgument
 from lamaml.experiments.comparisons import metrics_grid, pairs_grid
 from lamaml.experiments.figures import Drawn, Key, export, inline
-from lamaml.experiments.folders import writing
+from lamaml.experiments.folders import write_text, writing
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.results import Run, summary
 from lamaml.experiments.run_figures import Line, own_figures, shared_figures
@@ -67,11 +66,7 @@ def write_report(runs: Sequence[Run], path: Path, files: Path | None = None) -> 
     Raises:
       LamamlError: the page cannot be written there.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(runs), "utf-8")
-    except OSError as error:
-        raise InvalidArgument(f"report {path}: cannot be written ({error.strerror})") from error
+    write_text(path, render(runs))
     if files is not None:
         write_files(runs, files)
 

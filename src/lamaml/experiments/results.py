@@ -57,7 +57,7 @@ class Seed:
             self.folder / "rates" / f"task-{task + 1}.json" for task in range(len(self.matrix))
         ]
         known = {"low", "high", "counts"}
-        found = [_read_object(path, set()) for path in paths if path.exists()]
+        found = [read_object(path, set()) for path in paths if path.exists()]
         return (
             found if all(known <= set(layer) for task in found for layer in task.values()) else []
         )
@@ -111,9 +111,11 @@ def read_run(folder: Path) -> Run:
     """
     if not (folder / "settings.json").is_file():
         raise DataUnavailable(f"{folder} is not a run folder: it has no settings.json")
-    settings = _read_object(folder / "settings.json", _SETTINGS)
-    environment = _read_object(folder / "environment.json", {"versions"})
-    seeds = [_read_seed(folder / f"seed-{number}", number) for number in settings["seeds"]]
+    settings = read_object(folder / "settings.json", _SETTINGS)
+    environment = read_object(folder / "environment.json", {"versions"})
+    with _reading(folder / "settings.json"):
+        numbers = [int(number) for number in settings["seeds"]]
+    seeds = [_read_seed(folder / f"seed-{number}", number) for number in numbers]
     return Run(folder, settings, environment, seeds)
 
 
@@ -175,14 +177,14 @@ def _mean(values: list[float]) -> Any:
 def _read_seed(folder: Path, number: int) -> Seed:
     status: dict[str, Any] = {"status": "interrupted", "message": "it never began"}
     if (folder / "status.json").exists():
-        status = _read_object(folder / "status.json", {"status", "message"})
+        status = read_object(folder / "status.json", {"status", "message"})
     finished = status["status"] == "finished"
     if finished:
-        _read_object(folder / "status.json", {"num_updates", "seconds"})
+        read_object(folder / "status.json", {"num_updates", "seconds"})
     found: dict[str, Any] = {"matrix": np.empty((0, 0))}
     path = folder / "accuracy.json"
     if path.exists() or finished:
-        found = _read_object(path, {"matrix", *(METRICS if finished else ())})
+        found = read_object(path, {"matrix", *(METRICS if finished else ())})
     with _reading(path):
         matrix = np.array(found["matrix"], float)  # null becomes NaN
         if matrix.ndim != 2 or len(matrix) != len(matrix.T):
@@ -191,7 +193,12 @@ def _read_seed(folder: Path, number: int) -> Seed:
     return Seed(number, folder, status, matrix, known)
 
 
-def _read_object(path: Path, names: set[str]) -> dict[str, Any]:
+def read_object(path: Path, names: set[str]) -> dict[str, Any]:
+    """A JSON file that holds an object with these names.
+
+    Raises:
+      DataCorrupt: it does not.
+    """
     with _reading(path):
         value: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if missing := names - set(value):

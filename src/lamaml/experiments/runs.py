@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from lamaml.errors import InvalidArgument, Mismatch
+from lamaml.errors import DataCorrupt, InvalidArgument, Mismatch, require
 from lamaml.experiments.engines import Event, Job, default_processes, run_jobs
 from lamaml.experiments.environment import environment
 from lamaml.experiments.folders import clear_leftovers, new_folder, write_json
@@ -47,6 +47,10 @@ class Plan:
     threads: int = 1
     checkpoint_every: int | None = None
 
+    def __post_init__(self) -> None:
+        for seed in self.seeds:
+            require(0 <= seed < 2**32, "seed", seed, "from 0 to 2³² − 1")
+
     @property
     def jobs(self) -> list[Job]:
         """One a seed."""
@@ -67,17 +71,19 @@ class Plan:
         try:
             return cls(
                 Recipe(**{field.name: settings[field.name] for field in fields(Recipe)}),
-                [int(seed) for seed in settings["seeds"]],
+                [seed.seed for seed in run.seeds],
                 run.folder,
                 settings["changed"],
                 settings["num_tasks"],
                 settings["num_samples"],
-                settings["threads"],
+                int(settings["threads"]),
                 settings["checkpoint_every"],
             )
         except KeyError as error:
             message = f"{run.folder} was made by a lamaml without checkpoints: it lacks {error}"
             raise Mismatch(message) from error
+        except (TypeError, ValueError) as error:
+            raise DataCorrupt(f"{run.folder / 'settings.json'} is damaged: {error}") from error
 
     def left(self) -> list[Job]:
         """The jobs whose seeds have not ended, as the folder stands."""
@@ -86,8 +92,9 @@ class Plan:
 
     @property
     def _apart(self) -> int:
-        default = CHECKPOINT_EVERY[self.recipe.model]
-        return default if self.checkpoint_every is None else self.checkpoint_every
+        if self.checkpoint_every is not None:
+            return self.checkpoint_every
+        return CHECKPOINT_EVERY[self.recipe.model]
 
 
 def execute(

@@ -58,9 +58,7 @@ def _watched(
     except KeyboardInterrupt:
         raise Stopped(f"stopped; {_kept(plans)}") from None
     except Unwritable as error:
-        command = resume_command([plan.out for plan in plans])
-        how = f"what was written before is intact, and `{command}` goes on with it"
-        raise Unwritable(f"{error}; {how}") from error
+        raise Unwritable(f"{error}; what was written before is intact: {_kept(plans)}") from error
 
 
 def misfortunes(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ MEANINGS = {
 
 def run_table(summary: Summary) -> RenderableType:
     """One run: each metric beside the paper's value."""
-    title = f"{_name(summary)} on {summary['stream']}, {describe(summary)}"
+    title = f"{marked_name(summary)} on {summary['stream']}, {describe(summary)}"
     table = _table()
     for name in ("", "", "ours", "paper", "difference"):
         table.add_column(name, justify="right" if name else "left")
@@ -51,7 +51,8 @@ def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType
         ours, speed = summary["ra"]["mean"], summary["ms_per_update"]
         cells = [cell(summary, metric, 1) for metric in METRICS]
         cells.append("–" if speed is None else f"{speed:.2f}")
-        table.add_row(_name(summary), *cells, style="bold green" if ours and ours == best else "")
+        style = "bold green" if ours and ours == best else ""
+        table.add_row(marked_name(summary), *cells, style=style)
     legend = "% of test images answered correctly, mean ± sd over seeds. RA: after the last task; "
     legend += "BTI: its change since each was learned; LA: right after each; FWT: gained before it."
     below = (Text(legend, style="dim"), *_footnotes(summaries))
@@ -103,22 +104,23 @@ def bench_grid(measured: Mapping[str, Any]) -> Grid:
         words += [f"{row['ms']:.2f}", f"{100 * row['share']:.0f} %"]
     header = ["network", "learner", "order"]
     for count in measured["gemm_gflops"]:
-        header += [f"ms, {count} thread{'s' if count != '1' else ''}", "share"]
+        header += [f"ms, {counted(int(count), 'thread')}", "share"]
     rows = [[model.upper(), *words, *found] for (model, *words), found in cases.items()]
     return Grid("bench", "One update, as a share of the matrix-product rate", header, rows)
 
 
 def describe(summary: Summary) -> str:
     """The circumstances of a run in a few words."""
-    count = len(summary["seeds"])
-    words = [f"preset {summary['preset']}", f"{count} seed{'s' if count > 1 else ''}"]
+    words = [f"preset {summary['preset']}", counted(len(summary["seeds"]), "seed")]
     if summary["protocol"] == "multiple":
         words.insert(0, "multiple passes")
     if summary["changed"]:
         changed = (f"{name}={summary['settings'][name]}" for name in summary["changed"])
         words.append(f"with {', '.join(changed)}")
-    sizes = {"tasks": summary["num_tasks"], "samples a task": summary["num_samples"]}
-    words += [f"only {size} {name}" for name, size in sizes.items() if size is not None]
+    if summary["num_tasks"] is not None:
+        words.append(f"only {counted(summary['num_tasks'], 'task')}")
+    if summary["num_samples"] is not None:
+        words.append(f"only {counted(summary['num_samples'], 'sample')} a task")
     return ", ".join(words)
 
 
@@ -188,6 +190,15 @@ def cell(summary: Summary, metric: str, digits: int = 2) -> str:
     return "*" if set(summary["statuses"]) == {"diverged"} else text
 
 
+def counted(number: int, thing: str) -> str:
+    """So many of them.
+
+    >>> counted(1, "task"), counted(2, "task")
+    ('1 task', '2 tasks')
+    """
+    return f"{number} {thing}{'s' if number != 1 else ''}"
+
+
 def difference(mean: float | None, paper: Sequence[float] | None) -> str:
     """Ours less the paper's, with its sign."""
     if mean is None or not paper:
@@ -200,7 +211,7 @@ def _change(summary: Summary) -> str:
     return f"{'lost' if change < 0 else 'gained'} {abs(change):.1f} points"
 
 
-def _name(summary: Summary) -> str:
+def marked_name(summary: Summary) -> str:
     """The learner, with a mark if a footnote tells of its seeds."""
     return summary["learner"] + ("" if set(summary["statuses"]) == {"finished"} else " *")
 

@@ -115,7 +115,7 @@ def from_keras(model: Any, example: Any | None = None) -> Model:
         return run(weights, fixed, x, training=True)[1]
 
     if _changes(train, fixed, _keras_input(model) if example is None else example):
-        raise _stateful(model, "layer.trainable = False")
+        raise _stateful(model, "trainable=False for batch statistics, rate=0 for dropout")
 
     def apply(params: Params, x: jax.Array) -> jax.Array:
         logits: jax.Array = run(params, fixed, x, training=False)[0]

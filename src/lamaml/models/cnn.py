@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import jax
 
 from lamaml.errors import require
-from lamaml.models.layers import KERNEL, affine, convolve, convolved_size, init_layers
+from lamaml.models.layers import (
+    KERNEL,
+    affine,
+    convolve,
+    convolved_size,
+    init_layers,
+    initializer_named,
+)
 from lamaml.types import Model, Params
 
 
@@ -50,8 +57,10 @@ def cnn(
     for name, fan_in, fan_out in zip([*hidden, "head"], widths[:-1], widths[1:], strict=True):
         sizes[name] = (fan_in, fan_out)
 
+    draw = initializer_named(initializer)
+
     def init(key: jax.Array) -> Params:
-        return init_layers(sizes, initializer, key)
+        return init_layers(sizes, draw, key)
 
     def apply(params: Params, x: jax.Array) -> jax.Array:
         for name in convolutions:

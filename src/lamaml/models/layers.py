@@ -28,19 +28,26 @@ def xavier_uniform(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
     return jax.random.uniform(key, (fan_out, fan_in), minval=-bound, maxval=bound)
 
 
-INITIALIZERS: dict[str, Callable[[jax.Array, int, int], jax.Array]] = {
+Initializer = Callable[[jax.Array, int, int], jax.Array]
+"""(key, fan_in, fan_out) -> weights."""
+INITIALIZERS: dict[str, Initializer] = {
     "kaiming_normal": kaiming_normal,
     "xavier_uniform": xavier_uniform,
 }
 
 
-def init_layers(sizes: dict[str, tuple[int, int]], initializer: str, key: jax.Array) -> Params:
-    """Weights (fan_out, fan_in) from the named initializer and zero biases, by layer name."""
-    if initializer not in INITIALIZERS:
-        raise unknown_name("initializer", initializer, INITIALIZERS)
+def initializer_named(name: str) -> Initializer:
+    """One of INITIALIZERS."""
+    if name not in INITIALIZERS:
+        raise unknown_name("initializer", name, INITIALIZERS)
+    return INITIALIZERS[name]
+
+
+def init_layers(sizes: dict[str, tuple[int, int]], draw: Initializer, key: jax.Array) -> Params:
+    """Drawn weights (fan_out, fan_in) and zero biases, by layer name."""
     keys = jax.random.split(key, len(sizes))
     return {
-        name: {"weight": INITIALIZERS[initializer](k, *size), "bias": jnp.zeros(size[1])}
+        name: {"weight": draw(k, *size), "bias": jnp.zeros(size[1])}
         for k, (name, size) in zip(keys, sizes.items(), strict=True)
     }
 

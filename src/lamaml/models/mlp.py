@@ -6,7 +6,7 @@ from itertools import pairwise
 import jax
 
 from lamaml.errors import require
-from lamaml.models.layers import affine, init_layers
+from lamaml.models.layers import affine, init_layers, initializer_named
 from lamaml.types import Model, Params
 
 
@@ -38,8 +38,10 @@ def mlp(
     names = [*(f"hidden_{i}" for i in range(1, len(widths) - 1)), "head"]
     sizes = dict(zip(names, pairwise(widths), strict=True))
 
+    draw = initializer_named(initializer)
+
     def init(key: jax.Array) -> Params:
-        return init_layers(sizes, initializer, key)
+        return init_layers(sizes, draw, key)
 
     def apply(params: Params, x: jax.Array) -> jax.Array:
         x = x.reshape(len(x), -1)

@@ -18,7 +18,7 @@ def arrays(
     y: ArrayLike | None = None,
     *,
     seed: int,
-    path: str | Path | None = None,
+    path: Path | str | None = None,
     task: ArrayLike | None = None,
     classes_per_task: int | None = None,
     shared_head: bool = False,

@@ -17,6 +17,7 @@ from PIL import Image
 
 DAMAGED = 65
 """The exit code that puts the blame on the archive, as in sysexits.h."""
+_DEEP = ("I", "F")  # whole numbers of 16 or 32 bits, fractions
 
 
 def decode_image(encoded: bytes, name: str) -> np.ndarray:
@@ -27,9 +28,13 @@ def decode_image(encoded: bytes, name: str) -> np.ndarray:
     """
     try:
         with Image.open(io.BytesIO(encoded)) as image:
-            return np.asarray(image if image.mode == "RGB" else image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError) as error:
+            mode = image.mode
+            pixels = np.asarray(image if mode == "RGB" else image.convert("RGB"))
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ValueError(f"{name} is not an image that can be read") from error
+    if mode.startswith(_DEEP):  # Pillow cuts its numbers off at 255
+        raise ValueError(f"{name} has more than 8 bits a channel")
+    return pixels
 
 
 def decode_members(archive: str, members: list[str], output: str, offset: int) -> None:

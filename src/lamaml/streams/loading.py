@@ -57,9 +57,9 @@ def load_image_folder(path: Path) -> Table:
     files = [
         file
         for folder in sorted(path.iterdir())
-        if folder.is_dir()
+        if folder.is_dir() and not folder.name.startswith(".")
         for file in sorted(folder.iterdir())
-        if file.suffix.lower() in kinds
+        if file.is_file() and file.suffix.lower() in kinds and not file.name.startswith(".")
     ]
     if not files:
         raise DataUnavailable(f"{path} has no images: give a folder with one subfolder a class")
@@ -68,7 +68,10 @@ def load_image_folder(path: Path) -> Table:
         try:
             images.append(decode_image(file.read_bytes(), str(file)))
         except ValueError as error:
-            raise DataCorrupt(f"{error}: delete it") from error
+            advice = "convert or delete it, or give the rows in an .npz"
+            raise DataCorrupt(f"{error}: {advice}") from error
+        except OSError as error:
+            raise DataCorrupt(f"{file} cannot be read ({error.strerror})") from error
         if images[-1].shape != images[0].shape:
             sizes = f"{images[-1].shape[:2]}, but {files[0]} is {images[0].shape[:2]}"
             raise DataCorrupt(f"{file} is {sizes}: all images must have one size")

@@ -16,10 +16,9 @@ from typing import Any
 
 from lamaml.experiments.environment import PACKAGES
 from lamaml.experiments.figures import export
-from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.drawings import drawings
+from lamaml.experiments.reproduction.outcomes import stored
 from lamaml.experiments.reproduction.tabulation import grids
-from lamaml.experiments.reproduction.targets import TARGETS
 from lamaml.experiments.tables import bench_grid
 
 _INTRODUCTION = """# Results
@@ -93,15 +92,6 @@ def _bench(measured: Mapping[str, Any]) -> str:
         f"{where['cpus']} cores, {where['machine']}; {made}; code {where['revision'][:12]}."
     )
     return f"{bench_grid(measured).markdown}\n\n{notes}"
-
-
-def stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """The outcomes of a folder, by the name of their file, in the paper's order."""
-    found = {path.stem: json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")}
-    for outcome in found.values():  # claims as this code judges them, whatever it was made with
-        outcome["claims"] = judged(outcome["target"], outcome["cells"])
-    place = list(TARGETS).index
-    return dict(sorted(found.items(), key=lambda pair: (place(pair[1]["target"]), pair[0])))
 
 
 def _section(name: str, outcome: Mapping[str, Any]) -> str:

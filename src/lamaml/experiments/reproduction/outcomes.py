@@ -12,8 +12,8 @@ from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.estimates import num_updates
 from lamaml.experiments.reproduction.scales import MNIST, Scale
-from lamaml.experiments.reproduction.targets import Target
-from lamaml.experiments.results import METRICS, Run, Seed, read_run, summary
+from lamaml.experiments.reproduction.targets import TARGETS, Target
+from lamaml.experiments.results import METRICS, Run, Seed, read_object, read_run, summary
 from lamaml.experiments.verdicts import Sample, sampled, verdict
 
 Found = dict[str, Any]
@@ -21,6 +21,7 @@ Found = dict[str, Any]
 
 PAPER_SEEDS = dict.fromkeys(MNIST, 5)
 """The paper's seeds, by benchmark; 3 where it is not here."""
+_STORED = {"target", "title", "about", "cells", "claims", "command", "missing", "versions"}
 _MOST_POINTS = 250  # of a stored curve
 
 
@@ -49,6 +50,15 @@ def outcome(
         "claims": judged(target.name, found),
         "versions": sorted({_versions(run) for run in runs}),
     }
+
+
+def stored(folder: Path) -> dict[str, dict[str, Any]]:
+    """The outcomes of a folder, by the name of their file, in the paper's order."""
+    found = {path.stem: read_object(path, _STORED) for path in folder.glob("*.json")}
+    for outcome in found.values():  # claims as this code judges them, whatever it was made with
+        outcome["claims"] = judged(outcome["target"], outcome["cells"])
+    place = list(TARGETS).index
+    return dict(sorted(found.items(), key=lambda pair: (place(pair[1]["target"]), pair[0])))
 
 
 def _found(scale: Scale, cell: Cell, run: Run) -> Found:

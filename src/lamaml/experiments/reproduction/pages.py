@@ -1,13 +1,13 @@
 """What was found, on one page that needs nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from lamaml.experiments.figures import Key, inline
-from lamaml.experiments.folders import writing
+from lamaml.experiments.folders import write_text
 from lamaml.experiments.grids import Grid
 from lamaml.experiments.reports import pages
 from lamaml.experiments.reproduction.drawings import drawings
@@ -30,14 +30,12 @@ class Part(NamedTuple):
     pictures: list[Picture]
 
 
-def write_page(outcomes: Sequence[Mapping[str, Any]], path: Path) -> None:
+def write_page(outcomes: Iterable[Mapping[str, Any]], path: Path) -> None:
     """Write the page."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render_page(outcomes), "utf-8")
+    write_text(path, render_page(outcomes))
 
 
-def render_page(outcomes: Sequence[Mapping[str, Any]]) -> str:
+def render_page(outcomes: Iterable[Mapping[str, Any]]) -> str:
     """The page as HTML."""
     parts = [
         Part(

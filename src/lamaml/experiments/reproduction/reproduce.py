@@ -4,7 +4,7 @@ OUT/cells/...                       a run folder a cell; finished ones are never
 OUT/SCALE/TARGET.json               what was found
 OUT/SCALE/TARGET.md .tex .csv       its tables
 OUT/SCALE/FIGURE.svg .pdf           its figures
-OUT/SCALE/report.html               all of it on one page
+OUT/SCALE/report.html               all that is there, on one page
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from lamaml.errors import InvalidArgument
+from lamaml.errors import InvalidArgument, require
 from lamaml.experiments.engines import default_processes
 from lamaml.experiments.environment import environment
 from lamaml.experiments.figures import export
@@ -27,7 +27,7 @@ from lamaml.experiments.probes import in_order
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.estimates import in_words, seconds_left
-from lamaml.experiments.reproduction.outcomes import outcome
+from lamaml.experiments.reproduction.outcomes import outcome, stored
 from lamaml.experiments.reproduction.pages import write_page
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.reproduction.tabulation import grids
@@ -35,6 +35,7 @@ from lamaml.experiments.reproduction.targets import Target
 from lamaml.experiments.results import read_run
 from lamaml.experiments.runs import Plan
 from lamaml.experiments.sessions import misfortunes, resume_watched
+from lamaml.experiments.tables import counted
 
 
 class Request(NamedTuple):
@@ -142,6 +143,8 @@ def reproduce(
       Stopped: by Ctrl-C or SIGTERM; the same command goes on.
       LamamlError: settings, data or the disk are refused.
     """
+    for rate in request.rates:
+        require(rate > 0, "rate", rate, "positive")
     cells, store = request.all_cells(), out / "cells"
     with _prepared(cells, store) as plans:
         left = [len(plan.left()) for plan in plans]
@@ -155,27 +158,22 @@ def reproduce(
 
 def written(request: Request, out: Path, record: Path | None = None) -> list[dict[str, Any]]:
     """Write tables, figures and the page of what there is; outcomes to `record`, too."""
-    found = []
+    found, folder = [], out / request.scale.name
     for target in request.targets:
         cells = request.cells(target)
         if not cells:
             continue
         result = outcome(target, request.scale, request.about, cells, out / "cells")
         result |= {"command": request.command(target)}
-        folder = out / request.scale.name
-        with writing(folder):
-            folder.mkdir(exist_ok=True)
         write_json(folder / f"{target.name}.json", result)
         if record is not None:
-            with writing(record):
-                record.mkdir(parents=True, exist_ok=True)
             write_json(record / f"{request.label(target)}.json", result)
         for grid in grids(result):
             grid.write(folder)
         for drawn in drawings(result):
             export(drawn, folder)
         found.append(result)
-    write_page(found, out / request.scale.name / "report.html")
+    write_page(stored(folder).values(), folder / "report.html")
     return found
 
 
@@ -213,12 +211,13 @@ def _announce(
     console.print(f"{names} at scale {request.scale.name}: {request.about}", highlight=False)
     count = sum(left)
     if not count:
-        console.print(f"all {len(cells)} cells are finished: nothing is computed again")
+        console.print(f"{counted(len(cells), 'cell')}, all finished: nothing is computed again")
         return
     at_once = processes or default_processes(count, 1)
     wait = in_words(seconds_left(cells, left, store, at_once))
     console.print(
-        f"{len(cells)} cells, {sum(map(bool, left))} of them not finished: {count} runs, {at_once} "
+        f"{counted(len(cells), 'cell')}, {sum(map(bool, left))} of them not finished: "
+        f"{counted(count, 'run')}, {at_once} "
         f"at once, about {wait}",
         highlight=False,
     )
