@@ -6,6 +6,7 @@ LamamlError
 ├── DataCorrupt (also an OSError)         a file is there, but not what it should be
 ├── Unwritable (also an OSError)          a disk is full, a folder read-only, a permission lost
 ├── InUse                                 another process works on this run folder
+├── Forked (also a RuntimeError)          compiled programs cannot run in a forked process
 ├── Mismatch                              a checkpoint of other settings, versions or data
 └── Diverged                              a loss, weight or rate is no longer a finite number
 """
@@ -36,6 +37,10 @@ class Unwritable(LamamlError, OSError):
 
 class InUse(LamamlError):
     """Another process works on the same folder."""
+
+
+class Forked(LamamlError, RuntimeError):
+    """This process was forked from one whose threads it would need."""
 
 
 class Mismatch(LamamlError):

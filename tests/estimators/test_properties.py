@@ -44,8 +44,8 @@ MISTAKES = {
     "features|shape of a row": lambda call: {"x": np.concatenate([call.x, call.x], axis=1)},
     "inconsistent numbers": lambda call: {"y": call.y[:-1]},
     "y mixes": lambda call: {"y": np.resize(LABELS[call.y.dtype.kind != "U"], len(call.y))},
-    "sample_weight = -1.0": lambda call: {"sample_weight": np.full(len(call.y), -1)},
-    "sample_weight = nan": lambda call: {"sample_weight": np.full(len(call.y), np.nan)},
+    "sample_weight of row 0 = -1.0": lambda call: {"sample_weight": np.full(len(call.y), -1)},
+    "sample_weight of row 0 = nan": lambda call: {"sample_weight": np.full(len(call.y), np.nan)},
     "task = 1.5": lambda call: {"task": 1.5},
 }
 

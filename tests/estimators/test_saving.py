@@ -112,6 +112,20 @@ def test_every_damaged_file_is_refused(saved):
             LaMAMLClassifier.load(saved)
 
 
+def test_a_file_of_the_first_format_is_read(saved, monkeypatch):
+    facts = files._facts
+    monkeypatch.setattr(files, "VERSION", 1)
+    monkeypatch.setattr(files, "_facts", lambda learned: _without(facts(learned), "last_task"))
+    model = classifier().partial_fit(X, NAMES, task="one")
+    model.save(saved)
+    monkeypatch.undo()
+    assert bits(LaMAMLClassifier.load(saved)) == bits(model)
+
+
+def _without(facts, name):
+    return {other: fact for other, fact in facts.items() if other != name}
+
+
 def test_foreign_files_are_refused(saved, tmp_path, monkeypatch):
     with pytest.raises(DataUnavailable, match="no such file"):
         LaMAMLClassifier.load(tmp_path / "nothing")
@@ -124,7 +138,7 @@ def test_foreign_files_are_refused(saved, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "VERSION", files.VERSION + 1)
     classifier().partial_fit(X, NAMES).save(saved)
     monkeypatch.undo()
-    with pytest.raises(DataCorrupt, match="reads up to 1"):
+    with pytest.raises(DataCorrupt, match=f"reads up to {files.VERSION}"):
         LaMAMLClassifier.load(saved)
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from lamaml.errors import unknown_name
+from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.estimators import programs
 from lamaml.estimators.design import answers_itself
-from lamaml.estimators.labels import TaskId
+from lamaml.estimators.labels import TaskId, check_task
 from lamaml.estimators.learned import Learned
 from lamaml.estimators.rows import padded, smallest
 
@@ -24,8 +24,13 @@ def open_outputs(learned: Learned, task: TaskId) -> np.ndarray:
     if task is None:
         return learned.view.answers
     known = learned.labels.tasks
+    check_task(task)
     if task not in known:
-        raise unknown_name("task", str(task), [str(name) for name in known if name is not None])
+        texts = [name for name in known if isinstance(name, str)]
+        if isinstance(task, str) and texts:
+            raise unknown_name("task", task, texts)
+        names = ", ".join(repr(name) for name in known if name is not None)
+        raise InvalidArgument(f"unknown task {task!r}: {names or 'no task was named yet'}")
     return learned.view.heads[known.index(task)]
 
 

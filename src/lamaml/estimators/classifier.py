@@ -11,7 +11,14 @@ from lamaml.errors import InvalidArgument
 from lamaml.estimators.answering import chosen_outputs, open_outputs, outputs_for
 from lamaml.estimators.design import answers_itself
 from lamaml.estimators.estimator import StreamEstimator
-from lamaml.estimators.labels import Labels, TaskId, no_labels, outputs_of, with_classes
+from lamaml.estimators.labels import (
+    Labels,
+    TaskId,
+    alike,
+    no_labels,
+    outputs_of,
+    with_classes,
+)
 
 
 def _gives_probabilities(classifier: "LaMAMLClassifier") -> bool:
@@ -125,11 +132,12 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         return _as_labels(y)
 
     def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
-        if y.dtype.kind == "f":
+        if y.dtype.kind == "f" and len(y):
             check_classification_targets(y)
         labels = no_labels(y.dtype) if self._learned is None else self._learned.labels
         if classes is not None:
-            labels = with_classes(labels, _as_labels(np.asarray(classes)))
+            labels = with_classes(labels, alike(_as_labels(np.asarray(list(classes))), labels))
+        y = alike(y, labels)
         labels = with_classes(labels, y)
         return outputs_of(labels, y), labels
 
@@ -141,7 +149,8 @@ def _as_labels(y: np.ndarray) -> np.ndarray:
     """Labels as an array of numbers or of strings."""
     if y.dtype == object and 0 < sum(isinstance(label, str) for label in y) < len(y):
         raise InvalidArgument("y mixes strings with other labels")
-    labels = np.array(y.tolist()) if y.dtype == object else y
+    is_text = y.dtype.kind == "T"  # NumPy's strings of any length
+    labels = np.array(y.tolist()) if y.dtype == object or is_text else y
     if labels.dtype.kind not in "iubfU" or labels.ndim != 1:
         raise InvalidArgument(f"y has labels like {y[:3].tolist()}: must be numbers or strings")
     return labels

@@ -103,7 +103,7 @@ def settings_of(
 ) -> dict[str, Any]:
     """A learner's settings: its defaults, the memory's size, and what the user asks for."""
     if name not in LEARNERS:
-        raise unknown_name("learner", name, LEARNERS)
+        raise unknown_name("learner", str(name), LEARNERS)
     asked = inspect.signature(LEARNERS[name]).parameters
     allowed = [option for option in asked if option not in ("loss", "memory_size", *_FACTS)]
     for option in options:

@@ -18,14 +18,26 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from lamaml.errors import DataCorrupt, InvalidArgument, require, unknown_name
+from lamaml.errors import DataCorrupt, InvalidArgument, unknown_name
 from lamaml.estimators import files
 from lamaml.estimators.design import Design, Network, answers_itself, num_outputs_of, settings_of
-from lamaml.estimators.inputs import read_inputs, read_weights
-from lamaml.estimators.labels import Labels, TaskId, with_task
+from lamaml.estimators.inputs import read_inputs, read_weights, relative
+from lamaml.estimators.labels import Labels, TaskId, check_task, with_task
 from lamaml.estimators.learned import Learned, started
+from lamaml.estimators.parameters import check_count, check_share, network_given
+from lamaml.estimators.processes import check_process
 from lamaml.estimators.report import Report, report_of
-from lamaml.estimators.rows import DTYPES, Rows, bad_rows, missing_labels, narrowest, refusal
+from lamaml.estimators.rows import (
+    DTYPES,
+    Origins,
+    Rows,
+    as_float32,
+    bad_rows,
+    missing_labels,
+    narrowest,
+    origin_of,
+    refusal,
+)
 from lamaml.estimators.study import gone_through, study
 
 BAD_ROWS = ("raise", "skip")
@@ -123,11 +135,12 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._whole_or_not_at_all():
-            require(self.epochs > 0, "epochs", self.epochs, "at least 1")
+            check_count("epochs", self.epochs)
             self._learned, self._num_bad_rows, self._seconds = None, 0, 0.0
+            check_process()
             x, shape = read_inputs(self, X)
-            rows, labels = self._rows(x, y, sample_weight, classes=None)
-            learned = self._start(rows, shape, labels)
+            rows, labels, origins = self._rows(x, y, sample_weight, classes=None)
+            learned = self._start(rows, shape, labels, origins)
             order = np.random.default_rng(learned.seed)
             shuffled = order.permutation(rows.size)
             labels = self._with_task(labels, rows, None)
@@ -140,11 +153,13 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, task: TaskId, sample_weight: Any) -> Self:
         with self._whole_or_not_at_all():
+            check_process()
+            check_share("held_out", self.held_out)
             x, shape = read_inputs(self, X, self._learned and self._learned.design)
-            rows, labels = self._rows(x, y, sample_weight, classes)
+            rows, labels, origins = self._rows(x, y, sample_weight, classes)
             if rows.size:
                 task = task.item() if isinstance(task, np.generic) else task
-                learned = self._learned or self._start(rows, shape, labels)
+                learned = self._learned or self._start(rows, shape, labels, origins)
                 labels = self._with_task(labels, rows, task)
                 self._learned = study(learned, rows, labels, task, self.held_out)
         return self
@@ -159,16 +174,21 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             raise
         self._seconds += time.perf_counter() - clock
 
-    def _start(self, rows: Rows, shape: tuple[int, ...], labels: Labels) -> Learned:
+    def _start(
+        self, rows: Rows, shape: tuple[int, ...], labels: Labels, origins: Origins
+    ) -> Learned:
         for name in ("batch_size", "glances", "memory_size"):
-            require(getattr(self, name) > 0, name, getattr(self, name), "at least 1")
-        require(0 <= self.held_out <= 0.5, "held_out", self.held_out, "in [0, 0.5]")
+            check_count(name, getattr(self, name))
+        if self.memory_bytes is not None:
+            check_count("memory_bytes", self.memory_bytes)
+        check_share("held_out", self.held_out)
         if not rows.size:
             raise InvalidArgument("nothing to begin with: every row is bad or has weight zero")
-        network = tuple(self.hidden_sizes) if self.model is None else self.model
+        memory_size = int(self.memory_size)
         settings = settings_of(
-            self.learner, self.learner_options or {}, self.memory_size, self._is_regression
+            self.learner, self.learner_options or {}, memory_size, self._is_regression
         )
+        network = network_given(self.model, self.hidden_sizes)
         design = Design(
             learner=self.learner,
             settings=tuple(sorted(settings.items())),
@@ -177,23 +197,26 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             num_outputs=num_outputs_of(network, shape, self._num_outputs(labels)),
             is_regression=self._is_regression,
             dtype=narrowest(rows.x, DTYPES[0]).name,
-            batch_size=self.batch_size,
-            glances=self.glances,
+            batch_size=int(self.batch_size),
+            glances=int(self.glances),
         )
         if self._is_regression and answers_itself(design.learner):
             raise InvalidArgument(f"learner = {self.learner!r} answers with classes: no regression")
         return started(
             design,
             labels,
+            origins=origins,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             is_scaled=self.scale,
-            memory_size=self.memory_size,
-            memory_budget=self.memory_bytes,
+            memory_size=memory_size,
+            memory_budget=None if self.memory_bytes is None else int(self.memory_bytes),
             holds_out=self.held_out > 0,
         )
 
-    def _rows(self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any) -> tuple[Rows, Labels]:
-        """The good rows of a call, and the labels with those of these rows."""
+    def _rows(
+        self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any
+    ) -> tuple[Rows, Labels, Origins]:
+        """The good rows of a call, the labels with theirs, and what numbers are counted from."""
         if self.on_bad_rows not in BAD_ROWS:
             raise unknown_name("on_bad_rows", str(self.on_bad_rows), BAD_ROWS)
         if y is None:
@@ -206,6 +229,10 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         if len(x) != len(y):
             check_consistent_length(x, y)
         weight = read_weights(sample_weight, len(x))
+        origins = self._learned.origins if self._learned else self._origins(x, y)
+        x = as_float32(x, origins.inputs)
+        if self._is_regression:
+            y = as_float32(y, origins.target)
         kept = weight > 0
         bad = bad_rows(x, y)
         if len(missing):
@@ -218,7 +245,12 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         if not kept.all():
             x, y, weight = x[kept], y[kept], weight[kept]
         encoded, labels = self._encoded(y, classes)
-        return Rows(x, encoded, weight), labels
+        return Rows(x, encoded, relative(weight)), labels, origins
+
+    def _origins(self, x: np.ndarray, y: np.ndarray) -> Origins:
+        """What the numbers of a first call are counted from."""
+        inputs = origin_of(x) if self.scale and len(x) else None
+        return Origins(inputs, origin_of(y[:, None]) if self._is_regression and len(y) else None)
 
     @abc.abstractmethod
     def _targets(self, y: np.ndarray) -> np.ndarray:
@@ -234,7 +266,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
 
     def _with_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         """The labels with the classes of these rows opened for their task."""
-        require(task is None or isinstance(task, str | int), "task", task, "a string or integer")
+        check_task(task)
         return with_task(labels, task, rows.y if not self._is_regression else np.zeros(0, int))
 
     def _known(self) -> Learned:
@@ -245,7 +277,9 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
 
     def _checked_inputs(self, X: Any) -> np.ndarray:
         """Rows to be answered: bad ones are always refused, an answer is owed for each."""
-        x, _ = read_inputs(self, X, self._known().design)
+        learned = self._known()
+        check_process()
+        x = as_float32(read_inputs(self, X, learned.design)[0], learned.origins.inputs)
         bad = bad_rows(x)
         if len(bad):
             raise refusal(bad, "Input X")

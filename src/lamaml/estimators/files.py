@@ -22,11 +22,11 @@ from lamaml.estimators.holdings import shape_of
 from lamaml.estimators.labels import Labels
 from lamaml.estimators.learned import Learned, view_of
 from lamaml.estimators.moments import Moments
-from lamaml.estimators.rows import Rows
+from lamaml.estimators.rows import Origins, Rows
 from lamaml.streams.files import written_whole
 from lamaml.types import Model, State
 
-VERSION = 1
+VERSION = 2
 """Of the format; a reader refuses versions it does not know."""
 _KIND = "lamaml estimator"
 
@@ -88,6 +88,7 @@ def _facts(learned: Learned) -> dict[str, Any]:
         },
         "num_updates": learned.num_updates,
         "task": learned.task,
+        "last_task": learned.last_task,
         "seed": learned.seed,
         "is_scaled": learned.is_scaled,
         "memory_budget": learned.memory_budget,
@@ -103,6 +104,11 @@ def _tensors(learned: Learned) -> dict[str, np.ndarray]:
         f"held_out.{name}": getattr(learned.held_out, name) for name in HeldOut._fields[:-1]
     }
     tensors |= {f"last.{name}": getattr(learned.last, name) for name in Rows._fields}
+    tensors |= {
+        f"origins.{name}": origin
+        for name, origin in learned.origins._asdict().items()
+        if origin is not None
+    }
     tensors |= {"labels.outputs": learned.labels.outputs, "labels.heads": learned.labels.heads}
     return {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
 
@@ -139,12 +145,14 @@ def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) 
         HeldOut(**aside, num_seen=counts["held_out"]),
         view_of(design, labels, inputs, targets),
         Rows(*(tensors[f"last.{name}"] for name in Rows._fields)),
+        Origins(*(tensors.get(f"origins.{name}") for name in Origins._fields)),
         facts["seed"],
         facts["is_scaled"],
         facts["memory_budget"],
         facts["task"],
         counts["all"],
         facts["num_updates"],
+        facts.get("last_task", facts["task"]),  # an earlier lamaml did not tell
     )
 
 

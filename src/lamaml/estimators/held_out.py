@@ -5,6 +5,7 @@ arrived. What it gets today is the difference.
 """
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -40,15 +41,16 @@ def none_held_out(size: int, num_columns: int, dtype: np.dtype, kind: np.dtype) 
 
 
 def set_aside(num_rows: int, first: int, share: float) -> np.ndarray:
-    """Which rows of a call are held out: every ⌊1/share⌋-th of the stream.
+    """Which rows of a call are held out: so many of the stream, evenly.
 
     >>> set_aside(5, first=8, share=0.1).tolist()
     [False, True, False, False, False]
     """
     if not share:
         return np.zeros(num_rows, bool)
-    every = int(1 / share)
-    return np.arange(first, first + num_rows) % every == every - 1
+    exact = Fraction(share).limit_denominator(10_000)
+    due = np.arange(first, first + num_rows + 1) * exact.numerator // exact.denominator
+    return due[1:] > due[:-1]
 
 
 def with_rows(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lamaml.errors import InvalidArgument
+from lamaml.errors import InvalidArgument, require
 
 TaskId = str | int | None
 """A task's name; None for rows that come without one."""
@@ -37,6 +37,8 @@ def with_classes(labels: Labels, found: np.ndarray) -> Labels:
     (['a', 'b', 'd'], [2, 0, 1])
     """
     known = labels.classes
+    if not len(found):
+        return labels
     if len(known) and (found.dtype.kind in "OUS") != (known.dtype.kind in "OUS"):
         kinds = f"{found.dtype} labels {found[:3].tolist()} beside {known[:3].tolist()}"
         raise InvalidArgument(f"y mixes {kinds}: give all labels as numbers, or all as strings")
@@ -45,11 +47,43 @@ def with_classes(labels: Labels, found: np.ndarray) -> Labels:
     if not len(new):
         return labels
     new = np.unique(new)
+    if len(known):
+        _check_exact(known, new)
     classes = np.concatenate([known, new]) if len(known) else new
     outputs = np.concatenate([labels.outputs, np.arange(len(known), len(classes), dtype=np.int32)])
     order = np.argsort(classes, kind="stable")
     heads = np.pad(labels.heads, ((0, 0), (0, len(new))))
     return labels._replace(classes=classes[order], outputs=outputs[order], heads=heads)
+
+
+def alike(y: np.ndarray, labels: Labels) -> np.ndarray:
+    """Numbers in the dtype of the known ones, where that keeps each: 7.0 is 7, whatever came first.
+
+    >>> alike(np.array([7.0]), with_classes(no_labels(np.dtype(int)), np.array([7]))).tolist()
+    [7]
+    """
+    known = labels.classes.dtype
+    if y.dtype == known or not len(labels.classes) or not {y.dtype.kind, known.kind} <= set("iufb"):
+        return y
+    with np.errstate(invalid="ignore"):
+        same = y.astype(known)
+    is_exact = bool((same == y).all() and ((same < 0) == (y < 0)).all())
+    return same if is_exact else y
+
+
+def _check_exact(known: np.ndarray, new: np.ndarray) -> None:
+    """Refuse labels of two kinds that have no dtype in common which can tell them apart."""
+    if np.result_type(known, new).kind != "f":
+        return
+    for old in (known, new):
+        if old.dtype.kind in "iu" and (np.abs(old.astype(np.float64)) > 2**53).any():
+            kinds = f"{known.dtype} {known[:3].tolist()} and {new.dtype} {new[:3].tolist()}"
+            raise InvalidArgument(f"y mixes labels {kinds}: give all of them in one dtype")
+
+
+def check_task(task: TaskId) -> None:
+    """Refuse what is no name of a task."""
+    require(task is None or isinstance(task, str | int), "task", task, "a string or integer")
 
 
 def with_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:

@@ -13,7 +13,7 @@ from lamaml.estimators.held_out import HeldOut, none_held_out
 from lamaml.estimators.holdings import held_out_size, largest_memory, with_memory
 from lamaml.estimators.labels import Labels, power_of_two
 from lamaml.estimators.moments import Moments, no_moments, scaling
-from lamaml.estimators.rows import Rows
+from lamaml.estimators.rows import Origins, Rows
 from lamaml.types import State
 
 MOST_DEVIATIONS = 5.0
@@ -34,12 +34,14 @@ class Learned(NamedTuple):
     held_out: HeldOut
     view: View  # what labels and moments come to
     last: Rows  # the last batch, for the report
+    origins: Origins
     seed: int
     is_scaled: bool
     memory_budget: int | None  # in bytes
     task: int = 0  # the place of the task under way among labels.tasks
     num_rows: int = 0
     num_updates: int = 0
+    last_task: int = 0  # of the last batch
 
 
 def started(
@@ -47,6 +49,7 @@ def started(
     labels: Labels,
     seed: int,
     *,
+    origins: Origins,
     is_scaled: bool,
     memory_size: int,
     memory_budget: int | None,
@@ -75,6 +78,7 @@ def started(
         aside,
         view_of(design, labels, inputs, targets),
         nothing,
+        origins,
         seed,
         is_scaled,
         memory_budget,

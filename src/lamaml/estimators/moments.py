@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+_TINY = float(np.finfo(np.float32).tiny) ** 2  # of a deviation that compiled code takes for 0
 _ROUNDING = 1e-12  # a variance below this share of the squared mean is float32 noise, not signal
 
 
@@ -47,6 +48,6 @@ def merged(moments: Moments, rows: np.ndarray) -> Moments:
 def scaling(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the deviation of each column, as float32; 1 where a column has not varied."""
     variance = moments.scatter / max(moments.num_rows, 1)
-    varies = variance > _ROUNDING * np.square(moments.mean)
+    varies = variance > np.maximum(_ROUNDING * np.square(moments.mean), _TINY)
     deviation = np.sqrt(np.where(varies, variance, 1.0))
     return moments.mean.astype(np.float32), deviation.astype(np.float32)

@@ -27,7 +27,8 @@ def plot_rates(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Axes":
         raise InvalidArgument(f"{learned.design.learner} learns no rates: there is none to plot")
     ax = _axes(ax)
     everything = np.concatenate(list(layers.values()))
-    bins = np.linspace(everything.min(), everything.max() + 1e-9, 50).tolist()
+    low, high = float(everything.min()), float(everything.max())
+    bins = np.linspace(low, max(high, low + 1e-3 * abs(low) + 1e-9), 50).tolist()
     for name, rates in layers.items():
         still = np.mean(rates <= 0)
         ax.hist(rates, bins, histtype="step", density=True, label=f"{name} ({still:.0%} at zero)")

@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, mean_absolute_error
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from lamaml.estimators.rows import as_float32, bad_rows
+from lamaml.estimators.rows import as_float32, bad_rows, missing_labels
 
 
 class Prequential(NamedTuple):
@@ -36,8 +36,8 @@ def evaluate_prequential(
     """Ask for the answer to every row of a stream before learning from it.
 
     Args:
-      estimator: any with `partial_fit` and `predict`, of this package or not. What it has not yet
-        learned anything from is learned only, not tested.
+      estimator: any of scikit-learn's kind with `partial_fit`, of this package or not. What it has
+        not yet learned anything from is learned only, not tested.
       stream: of (X, y).
       classes: passed to the first `partial_fit`, for estimators that must know.
       metric: (y, answers) -> score; None for accuracy, or the mean absolute error of a regressor.
@@ -54,7 +54,7 @@ def evaluate_prequential(
     sizes, scores = [], []
     first = {} if classes is None else {"classes": classes}
     for x, y in stream:
-        asked = _answerable(estimator, x) if _is_fitted(estimator) else np.zeros(0, int)
+        asked = _answerable(estimator, x, y) if _is_fitted(estimator) else np.zeros(0, int)
         if len(asked):
             answers = estimator.predict(_safe_indexing(x, asked))
             sizes.append(len(asked))
@@ -66,12 +66,15 @@ def evaluate_prequential(
     return Prequential(num_rows, np.array(scores), running)
 
 
-def _answerable(estimator: Any, x: Any) -> np.ndarray:
+def _answerable(estimator: Any, x: Any, y: Any) -> np.ndarray:
     """The rows that can be asked for: not the bad ones of an estimator that skips them."""
     rows = np.arange(len(x))
     if getattr(estimator, "on_bad_rows", "raise") != "skip":
         return rows
-    return np.delete(rows, bad_rows(as_float32(np.asarray(x))))
+    targets = np.asarray(y)
+    numbers = check_array(x, ensure_all_finite=False, allow_nd=True)
+    bad = np.union1d(bad_rows(as_float32(numbers), targets), missing_labels(targets))
+    return np.delete(rows, bad)
 
 
 def _is_fitted(estimator: Any) -> bool:

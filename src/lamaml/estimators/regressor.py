@@ -9,7 +9,6 @@ from lamaml.errors import InvalidArgument
 from lamaml.estimators.answering import targets_for
 from lamaml.estimators.estimator import StreamEstimator
 from lamaml.estimators.labels import Labels, TaskId, no_labels
-from lamaml.estimators.rows import as_float32
 
 
 class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
@@ -39,12 +38,14 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:
         """The expected target of each row."""
-        return targets_for(self._known(), self._checked_inputs(X))
+        learned = self._known()
+        origin = learned.origins.target
+        return targets_for(learned, self._checked_inputs(X)) + (0.0 if origin is None else origin)
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         if y.dtype.kind not in "fiubO":
             raise InvalidArgument(f"y has dtype {y.dtype}: must be real numbers")
-        return as_float32(y.astype(np.float64))
+        return y.astype(np.float64)
 
     def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
         labels = no_labels(y.dtype) if self._learned is None else self._learned.labels

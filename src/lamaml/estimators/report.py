@@ -182,7 +182,7 @@ def _losses(learned: Learned, kept: Kept) -> tuple[float, float | None, float | 
     """Of new and of remembered rows, and the cosine of their gradients."""
     design, last = learned.design, learned.last
     x = numbered(last.x, np.zeros(last.size), np.dtype(design.dtype))
-    task = np.full(last.size, learned.task, np.int32)
+    task = np.full(last.size, learned.last_task, np.int32)
     new = _batch(design.batch_size, x, last.y, task, last.weight)
     if not len(kept.y):
         return float(_compare(design, learned.state.params, learned.view, new, new)[0]), None, None

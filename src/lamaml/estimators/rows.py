@@ -34,9 +34,30 @@ class Rows(NamedTuple):
         return len(self.y)
 
 
-def as_float32(values: np.ndarray) -> np.ndarray:
+class Origins(NamedTuple):
+    """What numbers are counted from, so that float32 can tell them apart; None for zero."""
+
+    inputs: np.ndarray | None = None  # (columns,) float64
+    target: np.ndarray | None = None  # (1,) float64, of a regression
+
+
+def origin_of(values: np.ndarray) -> np.ndarray | None:
+    """The first number of each column that begins where float32 has no fractions, such as dates.
+
+    >>> origin_of(np.array([[1.7e9, 3.0], [1.7e9 + 0.5, 4.0]])).tolist()
+    [1700000000.0, 0.0]
+    """
+    finite = np.isfinite(values)
+    first = np.take_along_axis(values, finite.argmax(axis=0)[None], axis=0)[0].astype(np.float64)
+    is_far = finite.any(axis=0) & (np.abs(first) >= 2**24)
+    return np.where(is_far, first, 0.0) if is_far.any() else None
+
+
+def as_float32(values: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
     """What a network can read; what float32 cannot hold becomes infinite."""
     with np.errstate(over="ignore"):
+        if origin is not None:
+            values = values - origin
         return np.ascontiguousarray(values, np.float32)
 
 

@@ -119,13 +119,16 @@ def gone_through(
             np.uint32(updates % 2**32),
         )
         if not finite:
+            advice = "lower its rates in learner_options"
             raise Diverged(
                 f"{design.learner} left the finite numbers and was put back to where it was before"
-                " this call: lower its rates in learner_options, or set scale=True"
+                f" this call: {advice}{'' if learned.is_scaled else ', or set scale=True'}"
             )
         updates += num_batches * design.glances
-    last = rows.part(slice(-size, None)).copy() if rows.size else learned.last
-    return learned._replace(state=state, num_updates=updates, last=last)
+    learned = learned._replace(state=state, num_updates=updates)
+    if not rows.size:
+        return learned
+    return learned._replace(last=rows.part(slice(-size, None)).copy(), last_task=learned.task)
 
 
 def _with_held_out(learned: Learned, rows: Rows, places: np.ndarray) -> Learned:
