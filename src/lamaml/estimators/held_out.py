@@ -4,6 +4,7 @@ Of every so many rows one is kept aside, in a reservoir of its own, with the sco
 arrived. What it gets today is the difference.
 """
 
+import functools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
@@ -48,9 +49,14 @@ def set_aside(num_rows: int, first: int, share: float) -> np.ndarray:
     """
     if not share:
         return np.zeros(num_rows, bool)
-    exact = Fraction(share).limit_denominator(10_000)
+    exact = _fraction(share)
     due = np.arange(first, first + num_rows + 1) * exact.numerator // exact.denominator
     return due[1:] > due[:-1]
+
+
+@functools.cache
+def _fraction(share: float) -> Fraction:
+    return Fraction(share).limit_denominator(10_000)
 
 
 def with_rows(
