@@ -145,7 +145,7 @@ def test_parameters_of_another_kind_are_named(changes):
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers():
-    numbers = {"memory_size": np.int64(20), "batch_size": np.int32(10), "held_out": np.float32(0)}
+    numbers = {"memory_size": np.int64(20), "batch_size": np.int32(10), "held_out": np.float32(0.1)}
     assert classifier(**numbers, hidden_sizes=np.array([8])).fit(X, Y).score(X, Y) > 0.9
 
 

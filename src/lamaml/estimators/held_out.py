@@ -56,7 +56,7 @@ def set_aside(num_rows: int, first: int, share: float) -> np.ndarray:
 
 @functools.cache
 def _fraction(share: float) -> Fraction:
-    return Fraction(share).limit_denominator(10_000)
+    return Fraction(float(share)).limit_denominator(10_000)
 
 
 def with_rows(
