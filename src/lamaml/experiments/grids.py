@@ -29,9 +29,15 @@ class Grid(NamedTuple):
     @property
     def rich(self) -> Table:
         """For the terminal."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=self.title, title_justify="left")
+        table = Table(
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+            title=self.title,
+            title_justify="left",
+        )
         for number, name in enumerate(self.header):
-            table.add_column(name, justify="left" if number < 2 else "right")
+            table.add_column(name, justify="left" if number < 2 else "right", overflow="fold")
         for row in self.rows:
             table.add_row(*(Text(word, style=_STYLES.get(word, "")) for word in row))
         return table
