@@ -340,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _complain("stopped")
         code = 130
     except OSError as error:
-        if error.filename is not None:
+        if error.filename is not None or error.strerror is None:
             raise
         _complain(f"standard output cannot be written ({error.strerror})")
         code = 2

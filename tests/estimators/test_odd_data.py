@@ -169,7 +169,8 @@ def test_a_task_that_is_not_known_is_named_as_it_is():
     model = classifier().partial_fit(X, Y)
     with pytest.raises(InvalidArgument, match="unknown task 'a': no task was named yet"):
         model.predict(X, task="a")
-    model.partial_fit(X, Y, task=1)
+    model.partial_fit(X, Y, task=np.int64(1))
+    assert model.predict(X, task=np.int64(1)).tolist() == model.predict(X, task=1).tolist()
     with pytest.raises(InvalidArgument, match=r"unknown task '1': 1$"):
         model.predict(X, task="1")
     with pytest.raises(InvalidArgument, match="must be a string or integer"):

@@ -15,6 +15,7 @@ from lamaml.estimators.labels import (
     Labels,
     TaskId,
     alike,
+    as_task,
     no_labels,
     outputs_of,
     with_classes,
@@ -108,7 +109,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     def predict(self, X: Any, task: TaskId = None) -> np.ndarray:
         """The class of each row: one of those seen, or with a task one of that task's."""
         learned = self._known()
-        outputs = chosen_outputs(learned, self._checked_inputs(X), task)
+        outputs = chosen_outputs(learned, self._checked_inputs(X), as_task(task))
         places = np.argsort(learned.labels.outputs)[outputs]
         return learned.labels.classes[places]
 
@@ -117,7 +118,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """The probability of each of `classes_`; 0 for one that was never seen."""
         learned = self._known()
         logits = outputs_for(learned, self._checked_inputs(X)).astype(np.float64)
-        logits[:, ~open_outputs(learned, task)] = -np.inf
+        logits[:, ~open_outputs(learned, as_task(task))] = -np.inf
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))[:, learned.labels.outputs]
         return shares / shares.sum(axis=1, keepdims=True)
 

@@ -22,7 +22,7 @@ from lamaml.errors import DataCorrupt, InvalidArgument, unknown_name
 from lamaml.estimators import files
 from lamaml.estimators.design import Design, Network, answers_itself, num_outputs_of, settings_of
 from lamaml.estimators.inputs import read_inputs, read_weights, relative
-from lamaml.estimators.labels import Labels, TaskId, check_task, with_task
+from lamaml.estimators.labels import Labels, TaskId, as_task, with_task
 from lamaml.estimators.learned import Learned, started
 from lamaml.estimators.parameters import check_count, check_share, network_given
 from lamaml.estimators.processes import check_process
@@ -158,7 +158,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             x, shape = read_inputs(self, X, self._learned and self._learned.design)
             rows, labels, origins = self._rows(x, y, sample_weight, classes)
             if rows.size:
-                task = task.item() if isinstance(task, np.generic) else task
+                task = as_task(task)
                 learned = self._learned or self._start(rows, shape, labels, origins)
                 labels = self._with_task(labels, rows, task)
                 self._learned = study(learned, rows, labels, task, self.held_out)
@@ -266,7 +266,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
 
     def _with_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         """The labels with the classes of these rows opened for their task."""
-        check_task(task)
         return with_task(labels, task, rows.y if not self._is_regression else np.zeros(0, int))
 
     def _known(self) -> Learned:

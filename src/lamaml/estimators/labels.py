@@ -4,7 +4,7 @@ Outputs are given out in the order in which classes arrive, so that a new class 
 one; `classes` stays sorted, as users of scikit-learn expect.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -81,9 +81,11 @@ def _check_exact(known: np.ndarray, new: np.ndarray) -> None:
             raise InvalidArgument(f"y mixes labels {kinds}: give all of them in one dtype")
 
 
-def check_task(task: TaskId) -> None:
-    """Refuse what is no name of a task."""
-    require(task is None or isinstance(task, str | int), "task", task, "a string or integer")
+def as_task(task: Any) -> TaskId:
+    """A task's name as Python's own; what is none is refused."""
+    name = task.item() if isinstance(task, np.generic) else task
+    require(name is None or isinstance(name, str | int), "task", task, "a string or integer")
+    return name  # type: ignore[no-any-return]
 
 
 def with_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:
