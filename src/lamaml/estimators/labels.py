@@ -85,7 +85,7 @@ def as_task(task: Any) -> TaskId:
     """A task's name as Python's own; what is none is refused."""
     name = task.item() if isinstance(task, np.generic) else task
     require(name is None or isinstance(name, str | int), "task", task, "a string or integer")
-    return name  # type: ignore[no-any-return]
+    return name
 
 
 def with_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:
