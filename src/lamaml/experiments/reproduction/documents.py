@@ -46,6 +46,9 @@ Ten passes over three tasks of 500 rows of CIFAR-100 are 1,500 updates, a thirti
 La-MAML is still learning there, its BTI is above zero, and the paper's order of methods does not
 show at that size.
 
+Of two rates at once, with three values each: at α₀ = .03 La-MAML hardly feels η, where C-MAML at
+α = .03 has learned next to nothing with the smallest β; a first rate of .3 is too large for both.
+
 Table 4 has two readings of "replay samples": rows drawn from all of the memory, as the learners
 draw them, and rows of earlier tasks alone. By the second, Sync and La-MAML are well above ER after
 three tasks of 500 rows, and no longer after five of 2,250.
