@@ -154,7 +154,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
     def _partial_fit(self, X: Any, y: Any, classes: Any, task: TaskId, sample_weight: Any) -> Self:
         with self._whole_or_not_at_all():
             check_process()
-            check_share("held_out", self.held_out)
             x, shape = read_inputs(self, X, self._learned and self._learned.design)
             rows, labels, origins = self._rows(x, y, sample_weight, classes)
             if rows.size:
@@ -181,7 +180,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             check_count(name, getattr(self, name))
         if self.memory_bytes is not None:
             check_count("memory_bytes", self.memory_bytes)
-        check_share("held_out", self.held_out)
         if not rows.size:
             raise InvalidArgument("nothing to begin with: every row is bad or has weight zero")
         memory_size = int(self.memory_size)
@@ -219,6 +217,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         """The good rows of a call, the labels with theirs, and what numbers are counted from."""
         if self.on_bad_rows not in BAD_ROWS:
             raise unknown_name("on_bad_rows", str(self.on_bad_rows), BAD_ROWS)
+        check_share("held_out", self.held_out)
         if y is None:
             name = type(self).__name__
             raise InvalidArgument(f"{name} requires y to be passed, but the target y is None")

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from lamaml.errors import require
+from lamaml.errors import InvalidArgument, require
 from lamaml.estimators.design import Design
 
 
@@ -55,8 +55,8 @@ def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     require(weight.shape == (num_rows,), "shape of sample_weight", weight.shape, f"({num_rows},)")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
-        name = f"sample_weight of row {bad[0]}"
-        require(False, name, float(weight[bad[0]]), "finite and at least 0")
+        found = f"sample_weight of row {bad[0]} = {weight[bad[0]]}"
+        raise InvalidArgument(f"{found}: must be finite and at least 0")
     return weight
 
 

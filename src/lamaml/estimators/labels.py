@@ -36,24 +36,32 @@ def with_classes(labels: Labels, found: np.ndarray) -> Labels:
     >>> labels.classes.tolist(), labels.outputs.tolist()
     (['a', 'b', 'd'], [2, 0, 1])
     """
-    known = labels.classes
-    if not len(found):
-        return labels
-    if len(known) and (found.dtype.kind in "OUS") != (known.dtype.kind in "OUS"):
-        kinds = f"{found.dtype} labels {found[:3].tolist()} beside {known[:3].tolist()}"
-        raise InvalidArgument(f"y mixes {kinds}: give all labels as numbers, or all as strings")
-    places = np.minimum(np.searchsorted(known, found), max(len(known) - 1, 0))
-    new = found[known[places] != found] if len(known) else found
+    known, new = labels.classes, _not_among(labels.classes, found)
     if not len(new):
         return labels
     new = np.unique(new)
-    if len(known):
-        _check_exact(known, new)
     classes = np.concatenate([known, new]) if len(known) else new
     outputs = np.concatenate([labels.outputs, np.arange(len(known), len(classes), dtype=np.int32)])
     order = np.argsort(classes, kind="stable")
     heads = np.pad(labels.heads, ((0, 0), (0, len(new))))
     return labels._replace(classes=classes[order], outputs=outputs[order], heads=heads)
+
+
+def _not_among(known: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Those that are new; refused where known and new ones have no dtype that tells all apart."""
+    if not len(known) or not len(found):
+        return found
+    if (found.dtype.kind in "OUS") != (known.dtype.kind in "OUS"):
+        kinds = f"{found.dtype} labels {found[:3].tolist()} beside {known[:3].tolist()}"
+        raise InvalidArgument(f"y mixes {kinds}: give all labels as numbers, or all as strings")
+    places = np.minimum(np.searchsorted(known, found), len(known) - 1)
+    new = found[known[places] != found]
+    if len(new) and np.result_type(known, new).kind == "f":
+        for part in (known, new):
+            if part.dtype.kind in "iu" and (np.abs(part.astype(np.float64)) > 2**53).any():
+                kinds = f"{known.dtype} {known[:3].tolist()} and {new.dtype} {new[:3].tolist()}"
+                raise InvalidArgument(f"y mixes labels {kinds}: give all of them in one dtype")
+    return new
 
 
 def alike(y: np.ndarray, labels: Labels) -> np.ndarray:
@@ -69,16 +77,6 @@ def alike(y: np.ndarray, labels: Labels) -> np.ndarray:
         same = y.astype(known)
     is_exact = bool((same == y).all() and ((same < 0) == (y < 0)).all())
     return same if is_exact else y
-
-
-def _check_exact(known: np.ndarray, new: np.ndarray) -> None:
-    """Refuse labels of two kinds that have no dtype in common which can tell them apart."""
-    if np.result_type(known, new).kind != "f":
-        return
-    for old in (known, new):
-        if old.dtype.kind in "iu" and (np.abs(old.astype(np.float64)) > 2**53).any():
-            kinds = f"{known.dtype} {known[:3].tolist()} and {new.dtype} {new[:3].tolist()}"
-            raise InvalidArgument(f"y mixes labels {kinds}: give all of them in one dtype")
 
 
 def as_task(task: Any) -> TaskId:

@@ -55,6 +55,8 @@ def read_value(name: str, text: str, annotation: Any) -> Any:
 
     >>> read_value("hidden_sizes", "[100, 100]", tuple[int, ...])
     (100, 100)
+    >>> read_value("path", "/tmp/12", str | Path | None)
+    PosixPath('/tmp/12')
     >>> read_value("max_norm", "none", float | None), read_value("initializer", "12", str)
     (None, '12')
     """
@@ -94,8 +96,9 @@ def _annotations(chosen: Recipe) -> dict[str, Any]:
 
 
 def _kinds(annotation: Any) -> tuple[Any, ...]:
+    """What a value may be; text comes last, since all that is given is text."""
     if get_origin(annotation) in (Union, types.UnionType):
-        return get_args(annotation)
+        return tuple(sorted(get_args(annotation), key=lambda kind: kind is str))
     return (annotation,)
 
 

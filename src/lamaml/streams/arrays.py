@@ -18,7 +18,7 @@ def arrays(
     y: ArrayLike | None = None,
     *,
     seed: int,
-    path: Path | str | None = None,
+    path: str | Path | None = None,
     task: ArrayLike | None = None,
     classes_per_task: int | None = None,
     shared_head: bool = False,

@@ -14,7 +14,8 @@ import pytest
 from browser import needs_chromium, opened
 
 from lamaml import cli
-from lamaml.experiments.reproduction.documents import results_page, stored, with_tables
+from lamaml.experiments.reproduction.documents import results_page, with_tables
+from lamaml.experiments.reproduction.outcomes import stored
 from lamaml.experiments.reproduction.pages import render_page
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
@@ -110,6 +111,15 @@ def test_a_third_time_nothing_is_computed_and_the_page_is_the_same(killed, capfd
     printed, said = capfd.readouterr()
     assert "nothing is computed again" in said
     assert [json.loads(line)["target"] for line in printed.splitlines()] == list(TARGETS)
+    assert (out / "quick/report.html").read_bytes() == page
+
+
+def test_a_target_made_again_leaves_the_others_on_the_page(killed, capfd) -> None:
+    out, _, _ = killed
+    page = (out / "quick/report.html").read_bytes()
+    with pytest.raises(SystemExit):
+        cli.main(["reproduce", "table2", "--scale", "quick", "--out", str(out), "--json"])
+    assert json.loads(capfd.readouterr().out)["target"] == "table2"
     assert (out / "quick/report.html").read_bytes() == page
 
 
