@@ -283,6 +283,9 @@ def reproduce(
     record: Annotated[
         Path | None, typer.Option(help="Store what was found as small JSON files there, too.")
     ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Run nothing; write what the finished cells say.")
+    ] = False,
     processes: Processes = None,
     as_json: Json = False,
 ) -> None:
@@ -306,7 +309,12 @@ def reproduce(
     )
     try:
         found = reproduction.reproduce(
-            request, out, Console(stderr=True), processes=processes, record=record
+            request,
+            out,
+            Console(stderr=True),
+            processes=processes,
+            record=record,
+            stored_only=stored,
         )
     except Stopped:
         _complain("stopped; the same command goes on")

@@ -37,6 +37,7 @@ LOOK = look_ahead(
     inner_steps=3,
     inner_clamp=None,
     clip_inner_rates=False,
+    num_tasks=5,
 )
 
 
@@ -62,7 +63,7 @@ def run(learner, tasks):  # type: ignore[no-untyped-def]
 
 def test_a_look_every_so_many_updates_changes_nothing() -> None:
     plain, _ = run(LEARNER, [0, 0, 1, 1])
-    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(2))]), [0, 0, 1, 1])
+    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(2, 100))]), [0, 0, 1, 1])
     assert [np.isnan(info["accuracy_after"]) for info in infos] == [True, False, True, False]
     assert infos[1]["accuracy_after"] == pytest.approx(accuracy(plain[2].params, SETS[:1]))
     assert infos[3]["accuracy_after"] == pytest.approx(accuracy(plain[4].params, SETS[:2]))
@@ -75,7 +76,7 @@ def test_a_look_every_so_many_updates_changes_nothing() -> None:
 
 
 def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
-    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(1))]), [0, 0, 1])
+    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(1, 100))]), [0, 0, 1])
     before, rows = states[2].learned, batch(1, 2)
     fast = before.params
     for step in range(3):
@@ -87,7 +88,8 @@ def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
 
 def test_alignment_among_old_tasks() -> None:
     states, infos = run(
-        watched(LEARNER, ROWS, [Timed(inter_task(LOSS, lambda x: x), every(1))]), [0, 1, 2, 3]
+        watched(LEARNER, ROWS, [Timed(inter_task(LOSS, lambda x: x, num_tasks=11), every(1, 100))]),
+        [0, 1, 2, 3],
     )
     assert all(np.isnan(info["inter_task_cosine"]) for info in infos[:2])  # there is no pair yet
     params = states[4].params
@@ -102,6 +104,16 @@ def test_alignment_among_old_tasks() -> None:
     ]
     assert infos[3]["inter_task_dot"] == pytest.approx(np.mean(dots), rel=1e-4)
     assert infos[3]["inter_task_cosine"] == pytest.approx(np.mean(cosines), abs=1e-5)
+
+
+def test_a_look_ends_with_the_last_update_it_is_due_after() -> None:
+    due = every(2, 5)
+    assert [number for number in range(1, 9) if due(jnp.array(number))] == [2, 4]
+
+
+def test_rows_of_the_first_tasks() -> None:
+    assert ROWS.of_first(2).y.shape == (2, *ROWS.y.shape[1:])
+    np.testing.assert_array_equal(ROWS.of_first(2).x, ROWS.x[:2])
 
 
 def test_a_look_after_some_updates() -> None:

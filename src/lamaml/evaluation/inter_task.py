@@ -13,12 +13,13 @@ from lamaml.evaluation.watching import Look, Rows
 from lamaml.types import Batch, Info, Loss, Params, Preprocess, State
 
 
-def inter_task(loss: Loss, preprocess: Preprocess) -> Look:
+def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Look:
     """A look at the gradients of the tasks before that of the batch.
 
     Args:
       loss: ℓ.
       preprocess: rows as stored, to rows as the network reads them.
+      num_tasks: number of tasks it is looked at in; what comes later is not to be asked.
     """
 
     def gradients(params: Params, rows: Rows) -> Params:
@@ -30,6 +31,7 @@ def inter_task(loss: Loss, preprocess: Preprocess) -> Look:
         return jax.lax.map(of_task, (rows.x, rows.y, jnp.arange(len(rows.y))))
 
     def look(_: State, after: State, batch: Batch, rows: Rows) -> Info:
+        rows = rows.of_first(num_tasks)
         found = gradients(after.params, rows)
         old = jnp.arange(len(rows.y)) < jnp.max(batch.task)
         pair = jnp.triu(old[:, None] & old[None, :], k=1)

@@ -23,6 +23,7 @@ def look_ahead(
     inner_steps: int,
     inner_clamp: float | None,
     clip_inner_rates: bool,
+    num_tasks: int,
 ) -> Look:
     """A look at a La-MAML learner; θ_K is computed anew, and nothing is overwritten.
 
@@ -34,6 +35,7 @@ def look_ahead(
       inner_steps: K.
       inner_clamp: limit on each element of the inner gradients.
       clip_inner_rates: whether the learner uses max(0, α) in its fast updates.
+      num_tasks: number of tasks it is looked at in; what comes later is not to be asked.
     """
 
     def accuracy(params: Params, rows: Rows, num_seen: jax.Array) -> jax.Array:
@@ -48,7 +50,7 @@ def look_ahead(
         return jnp.sum(jnp.where(tasks < num_seen, shares, 0.0)) / num_seen
 
     def look(before: State, after: State, batch: Batch, rows: Rows) -> Info:
-        num_seen = jnp.max(batch.task) + 1
+        num_seen, rows = jnp.max(batch.task) + 1, rows.of_first(num_tasks)
         rates = positive(before.rates) if clip_inner_rates else before.rates
         steps = chunks(batch, inner_steps)
         fast, _ = fast_weights(loss, before.params, rates, steps, inner_clamp=inner_clamp)  # θ_K

@@ -20,6 +20,10 @@ class Rows(NamedTuple):
     x: jax.Array  # (T, n, ...)
     y: jax.Array  # (T, n)
 
+    def of_first(self, num_tasks: int) -> "Rows":
+        """The rows of the first tasks."""
+        return Rows(self.x[:num_tasks], self.y[:num_tasks])
+
 
 class Watched(NamedTuple):
     """A learner's state, and what it is watched with."""
@@ -50,9 +54,9 @@ class Timed(NamedTuple):
     due: Callable[[jax.Array], jax.Array]  # (updates made) -> whether now
 
 
-def every(count: int) -> Callable[[jax.Array], jax.Array]:
-    """After every so many updates."""
-    return lambda number: number % count == 0
+def every(count: int, last: int) -> Callable[[jax.Array], jax.Array]:
+    """After every `count` updates, up to the update with number `last`."""
+    return lambda number: (number % count == 0) & (number <= last)
 
 
 def after(numbers: Sequence[int]) -> Callable[[jax.Array], jax.Array]:

@@ -1,9 +1,10 @@
 """What a run can be asked to measure on its way, besides its accuracy; it learns the same bits.
 
 alignment    cosine of new and replayed gradients, in the first glance at every batch (Table 4)
-look_ahead   accuracy after the fast updates and after the meta-update, every 25 (Figure 3), or
-             four times a task where that is shorter
-inter_task   how alike the gradients of the old tasks are, at the end of every task (Appendix A)
+look_ahead   accuracy after the fast updates and after the meta-update, every 25 updates of the
+             first five tasks (Figure 3), or four times per task where that is shorter
+inter_task   how alike the gradients of the old tasks are, at the end of each of the first eleven
+             tasks (Appendix A)
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +18,10 @@ from lamaml.experiments.protocol import Schedule, updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
 LOOK_AHEAD_EVERY = 25  # updates, as in the paper's figure
+LOOK_AHEAD_TASKS = 5  # the figure's; a longer run is probed no further
+INTER_TASK_TASKS = 11
+PROBE_VERSIONS = {"alignment": 1, "look_ahead": 1, "inter_task": 1}
+"""Raised by hand when what a probe measures changes, as `RESULTS_VERSIONS` is."""
 MOST_ROWS = 250  # of a task's validation rows
 
 
@@ -79,14 +84,18 @@ def _look_ahead(_: Learner, parts: Parts) -> Timed:
         inner_steps=settings["inner_steps"],
         inner_clamp=settings.get("inner_clamp"),
         clip_inner_rates=settings.get("clip_inner_rates", False),
+        num_tasks=LOOK_AHEAD_TASKS,
     )
-    a_quarter = max(1, updates_per_task(stream, parts.schedule)[0] // 4)
-    return Timed(look, every(min(LOOK_AHEAD_EVERY, a_quarter)))
+    updates = updates_per_task(stream, parts.schedule)
+    a_quarter = max(1, updates[0] // 4)
+    last = sum(updates[:LOOK_AHEAD_TASKS])
+    return Timed(look, every(min(LOOK_AHEAD_EVERY, a_quarter), last))
 
 
 def _inter_task(_: Learner, parts: Parts) -> Timed:
-    look = inter_task(parts.loss, parts.stream.preprocess)
-    return Timed(look, after(list(accumulate(updates_per_task(parts.stream, parts.schedule)))))
+    look = inter_task(parts.loss, parts.stream.preprocess, num_tasks=INTER_TASK_TASKS)
+    ends = accumulate(updates_per_task(parts.stream, parts.schedule)[:INTER_TASK_TASKS])
+    return Timed(look, after(list(ends)))
 
 
 def _rows(stream: Stream) -> Rows:

@@ -7,10 +7,14 @@ from typing import Any
 from lamaml.errors import unknown_name
 from lamaml.streams.arrays import arrays
 from lamaml.streams.cifar100 import cifar100
+from lamaml.streams.cifar100 import data_digest as _cifar100_digest
+from lamaml.streams.digits import data_digest as _digits_digest
 from lamaml.streams.digits import digits_permutations, digits_rotations
 from lamaml.streams.download import data_folder, fetch
 from lamaml.streams.joint import joint
+from lamaml.streams.mnist import data_digest as _mnist_digest
 from lamaml.streams.mnist import mnist_many_permutations, mnist_permutations, mnist_rotations
+from lamaml.streams.tiny_imagenet import data_digest as _tiny_imagenet_digest
 from lamaml.streams.tiny_imagenet import tiny_imagenet
 from lamaml.types import Stream
 
@@ -19,6 +23,7 @@ __all__ = [
     "arrays",
     "build",
     "cifar100",
+    "data_fingerprint",
     "data_folder",
     "digits_permutations",
     "digits_rotations",
@@ -47,6 +52,25 @@ STREAMS: dict[str, Callable[..., Stream]] = {
     "arrays": arrays,
     "joint": _joint_of,
 }
+_DIGESTS: dict[str, Callable[[], str]] = {
+    "digits_rotations": _digits_digest,
+    "digits_permutations": _digits_digest,
+    "mnist_rotations": _mnist_digest,
+    "mnist_permutations": _mnist_digest,
+    "mnist_many_permutations": _mnist_digest,
+    "cifar100": _cifar100_digest,
+    "tiny_imagenet": _tiny_imagenet_digest,
+}
+
+
+def data_fingerprint(name: str, *, of: str = "") -> str:
+    """A digest of the data a built-in stream is read from, which is fetched if it is missing.
+
+    Args:
+      name: one of `STREAMS`.
+      of: the stream that "joint" joins.
+    """
+    return _DIGESTS[of if name == "joint" else name]()
 
 
 def build(

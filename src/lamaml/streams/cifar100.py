@@ -8,7 +8,7 @@ import numpy as np
 
 from lamaml.errors import DataCorrupt
 from lamaml.streams.augmentation import CropFlip
-from lamaml.streams.download import data_folder, fetch
+from lamaml.streams.download import data_folder, fetch, file_digest
 from lamaml.streams.files import one_at_a_time, written_whole
 from lamaml.streams.partition import Rows, hold_out, rows_by_class, tasks_of
 from lamaml.streams.preprocessing import Standardise
@@ -61,6 +61,11 @@ def cifar100(
     )
 
 
+def data_digest() -> str:
+    """A digest of both files, which are unpacked first if they are missing."""
+    return " ".join(file_digest(_file(split)) for split in IMAGES_PER_CLASS)
+
+
 def _rows(split: str, order: np.ndarray) -> Rows:
     records = _records(split)
 
@@ -73,9 +78,7 @@ def _rows(split: str, order: np.ndarray) -> Rows:
 
 def _records(split: str) -> np.ndarray:
     """The records of a split, mapped from the disk; their order is not prescribed."""
-    path = data_folder() / "cifar-100-binary" / f"{split}.bin"
-    if not path.is_file():
-        _unpack(fetch("cifar-100-binary.tar.gz"), path)
+    path = _file(split)
     per_class = IMAGES_PER_CLASS[split]
     size = NUM_CLASSES * per_class * RECORD_SIZE
     if path.stat().st_size != size:
@@ -84,6 +87,13 @@ def _records(split: str) -> np.ndarray:
     if np.any(np.bincount(records[:, 1], minlength=NUM_CLASSES) != per_class):
         raise _corrupt(path, f"does not hold {per_class} images of each of {NUM_CLASSES} classes")
     return records
+
+
+def _file(split: str) -> Path:
+    path = data_folder() / "cifar-100-binary" / f"{split}.bin"
+    if not path.is_file():
+        _unpack(fetch("cifar-100-binary.tar.gz"), path)
+    return path
 
 
 def _corrupt(path: Path, finding: str) -> DataCorrupt:

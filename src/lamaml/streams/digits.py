@@ -4,6 +4,7 @@
 validate and 400 to test.
 """
 
+import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -64,6 +65,11 @@ def digits_permutations(*, seed: int, num_tasks: int = 10, num_samples: int = 30
         num_samples=num_samples,
         full_num_tasks=10,
     )
+
+
+def data_digest() -> str:
+    """A digest of the images and their labels."""
+    return hashlib.sha256(_table().tobytes()).hexdigest()
 
 
 def _pool() -> Pool:

@@ -1,6 +1,7 @@
 """The public archives: where they lie on this machine, and where they come from."""
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +72,17 @@ def fetch(name: str) -> Path:
             f"delete it and run again, or put there the file from {archive.address}"
         )
     return path
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file; of one that has not changed since, the digest is known."""
+    status = path.stat()
+    return _file_digest(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _file_digest(path: Path, size: int, modified: int) -> str:
+    return str(pooch.file_hash(path, alg="sha256"))
 
 
 def _download(name: str, archive: Archive, path: Path) -> None:

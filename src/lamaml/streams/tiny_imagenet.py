@@ -4,7 +4,7 @@ import numpy as np
 
 from lamaml.errors import require
 from lamaml.streams.augmentation import CropFlip
-from lamaml.streams.download import fetch
+from lamaml.streams.download import fetch, file_digest
 from lamaml.streams.partition import hold_out, rows_by_class, tasks_of
 from lamaml.streams.preprocessing import Standardise
 from lamaml.streams.randomness import generator
@@ -69,3 +69,8 @@ def tiny_imagenet(
             "num_archive_images": len(archive.images),
         },
     )
+
+
+def data_digest() -> str:
+    """A digest of the archive, which may be a part of the public one."""
+    return file_digest(fetch("tiny-imagenet-200.zip"))

@@ -1,30 +1,23 @@
 """One run of the paper: its settings, its size, and the name of its folder.
 
-The name has a hash of the settings, of the size, and of the source that the learner, the stream and
-the training loop are made of, and one of the source of each probe: a finished cell is found again
-under it, and never under the name of another.
+The name has a hash of the settings, the size, the data and the learner's `RESULTS_VERSIONS` entry,
+and the version of each probe: a finished cell is found again under it, and never under the name of
+another. Rewording or moving code changes no name; golden trajectories say when a version is due.
 """
 
-import ast
-import hashlib
-import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from lamaml.experiments.folders import fingerprint
-from lamaml.experiments.probes import in_order
+from lamaml.experiments.probes import PROBE_VERSIONS, in_order
 from lamaml.experiments.recipes import Recipe, recipe
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.results import read_run
 from lamaml.experiments.runs import Plan
-from lamaml.learners import LEARNERS
-from lamaml.streams import STREAMS
-
-_LOOP = "lamaml.experiments.protocol"
-_PROBES = "lamaml.evaluation"
+from lamaml.learners import RESULTS_VERSIONS
+from lamaml.streams import data_fingerprint
 
 
 class Cell(NamedTuple):
@@ -51,24 +44,32 @@ class Cell(NamedTuple):
     cut: Mapping[str, Any] = {}
 
     @property
+    def choices(self) -> dict[str, Any]:
+        """Everything that decides what is learned, but the data."""
+        apart = ("published", "probes", "preset")
+        chosen = {name: part for name, part in asdict(self.recipe).items() if name not in apart}
+        return chosen | {
+            "num_tasks": self.num_tasks,
+            "num_samples": self.num_samples,
+            "results_version": RESULTS_VERSIONS[self.recipe.learner],
+        }
+
+    @property
     def training(self) -> str:
         """A name for what is learned, whatever is measured on the way."""
-        plan, threads = self.recipe, 1
-        apart = ("published", "probes")
-        settings = {name: value for name, value in asdict(plan).items() if name not in apart}
-        sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples, "threads": threads}
-        source = _source(LEARNERS[plan.learner].__module__, STREAMS[plan.stream].__module__, _LOOP)
-        mark = fingerprint(settings | sizes | {"source": source})[:12]
-        return f"{plan.benchmark}-{plan.protocol}-{plan.learner}-{mark}"
+        run = self.recipe
+        data = data_fingerprint(run.stream, of=run.settings.get("of", ""))
+        mark = fingerprint(self.choices | {"data": data})[:12]
+        return f"{run.benchmark}-{run.protocol}-{run.learner}-{mark}"
 
     @property
     def name(self) -> str:
-        """Of its own folder."""
+        """The name of its own folder."""
         return "+".join([self.training, *self._measured])
 
     @property
     def _measured(self) -> list[str]:
-        return [f"{name}-{_source(f'{_PROBES}.{name}')[:6]}" for name in self.recipe.probes]
+        return [f"{name}-{PROBE_VERSIONS[name]}" for name in self.recipe.probes]
 
     def folder(self, store: Path) -> Path:
         """Its own, or that of a run that learned the same, measured more and has more seeds."""
@@ -139,34 +140,3 @@ def cell(
 def _num_ended(folder: Path) -> int:
     known = (folder / "settings.json").is_file()
     return sum(seed.ended for seed in read_run(folder).seeds) if known else 0
-
-
-@cache
-def _source(*modules: str) -> str:
-    """A hash of modules and of all in this package that they import; comments do not count."""
-    waiting, found = list(modules), dict[str, str]()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            tree = _parsed(name)
-            found[name] = ast.dump(tree)
-            waiting += _imported(tree)
-    return hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()
-
-
-def _parsed(module: str) -> ast.Module:
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        return ast.Module([], [])
-    tree = ast.parse(Path(spec.origin).read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:]
-    return tree
-
-
-def _imported(tree: ast.Module) -> Sequence[str]:
-    froms = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return [name for name in froms if name and name.split(".")[0] == "lamaml"]

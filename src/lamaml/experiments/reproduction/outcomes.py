@@ -28,7 +28,7 @@ _MOST_POINTS = 250  # of a stored curve
 def outcome(
     target: Target, scale: Scale, about: str, cells: Sequence[Cell], store: Path
 ) -> dict[str, Any]:
-    """What the finished runs of a target say; cells that were never run are left out.
+    """What the finished runs of a target say; a cell of which no seed has ended is missing.
 
     Args:
       target: the table or figure.
@@ -37,18 +37,17 @@ def outcome(
       cells: the target's.
       store: the folder of the cells' folders.
     """
-    there = [cell for cell in cells if (cell.folder(store) / "settings.json").exists()]
-    runs = [read_run(cell.folder(store)) for cell in there]
-    found = [_found(scale, cell, run) for cell, run in zip(there, runs, strict=True)]
+    runs = {number: run for number, cell in enumerate(cells) if (run := _run_of(cell, store))}
+    found = [_found(scale, cells[number], run) for number, run in runs.items()]
     return {
         "target": target.name,
         "title": target.title,
         "scale": scale.name,
         "about": about,
         "cells": found,
-        "missing": [f"{cell.row}, {cell.column}" for cell in cells if cell not in there],
+        "missing": [f"{c.row}, {c.column}" for n, c in enumerate(cells) if n not in runs],
         "claims": judged(target.name, found),
-        "versions": sorted({_versions(run) for run in runs}),
+        "versions": sorted({_versions(run) for run in runs.values()}),
     }
 
 
@@ -59,6 +58,17 @@ def stored(folder: Path) -> dict[str, dict[str, Any]]:
         outcome["claims"] = judged(outcome["target"], outcome["cells"])
     place = list(TARGETS).index
     return dict(sorted(found.items(), key=lambda pair: (place(pair[1]["target"]), pair[0])))
+
+
+def _run_of(cell: Cell, store: Path) -> Run | None:
+    """The cell's run, if one of its seeds has finished, diverged or failed."""
+    folder = cell.folder(store)
+    if not (folder / "settings.json").exists():
+        return None
+    run = read_run(folder)
+    return (
+        run if any(seed.ended or seed.status["status"] == "failed" for seed in run.seeds) else None
+    )
 
 
 def _found(scale: Scale, cell: Cell, run: Run) -> Found:

@@ -21,7 +21,7 @@ from lamaml.errors import InvalidArgument, require
 from lamaml.experiments.engines import default_processes
 from lamaml.experiments.environment import environment
 from lamaml.experiments.figures import export
-from lamaml.experiments.folders import write_json, writing
+from lamaml.experiments.folders import fingerprint, write_json, writing
 from lamaml.experiments.locks import locked
 from lamaml.experiments.probes import in_order
 from lamaml.experiments.reproduction.cells import Cell
@@ -94,9 +94,10 @@ class Request(NamedTuple):
         found: dict[str, Cell] = {}
         for target in self.targets:
             for cell in self.cells(target):
-                known = found.get(cell.training, cell)
+                training = fingerprint(cell.choices)
+                known = found.get(training, cell)
                 probes = in_order([*known.recipe.probes, *cell.recipe.probes])
-                found[cell.training] = known._replace(
+                found[training] = known._replace(
                     recipe=replace(cell.recipe, probes=probes), seeds=max(known.seeds, cell.seeds)
                 )
         if not found:
@@ -129,6 +130,7 @@ def reproduce(
     *,
     processes: int | None = None,
     record: Path | None = None,
+    stored_only: bool = False,
 ) -> list[dict[str, Any]]:
     """Run the cells that are missing; then write what was found, and return it.
 
@@ -138,6 +140,7 @@ def reproduce(
       console: shows how far it is.
       processes: runs at once; None for one a core.
       record: a folder for the outcomes alone, as small JSON files.
+      stored_only: run nothing; write what the finished cells say.
 
     Raises:
       Stopped: by Ctrl-C or SIGTERM; the same command goes on.
@@ -146,6 +149,8 @@ def reproduce(
     for rate in request.rates:
         require(rate > 0, "rate", rate, "positive")
     cells, store = request.all_cells(), out / "cells"
+    if stored_only:
+        return written(request, out, record)
     with _prepared(cells, store) as plans:
         left = [len(plan.left()) for plan in plans]
         _announce(console, request, cells, left, store, processes)
