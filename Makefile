@@ -21,7 +21,7 @@ bench: $(VENV)/.installed  ## ms an update, as a share of the machine's matrix-p
 	$(BIN)/lamaml bench
 
 results: $(VENV)/.installed  ## rewrite docs/results.md and README's tables from docs/results/*.json
-	$(BIN)/python -m lamaml.experiments.reproduction.documents
+	$(BIN)/python tools/results_documents.py
 
 soak: $(VENV)/.installed-dev  ## kill runs 300 times, and compare their bits with runs left alone
 	LAMAML_SOAK_KILLS=300 $(BIN)/python -m pytest tests/test_survival.py

@@ -22,7 +22,7 @@ COMPILED = Path(__file__).resolve().parents[1] / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(COMPILED))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
-from lamaml.streams.files import one_at_a_time  # noqa: E402
+from lamaml._io import one_at_a_time  # noqa: E402
 
 UNPACK = Path(__file__).resolve().parents[2] / "shared" / "data" / "unpack"
 NEEDED = ("mnist/train-images-idx3-ubyte.gz", "cifar-100-binary/train.bin", "tiny-imagenet-200.zip")

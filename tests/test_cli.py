@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lamaml import cli
-from lamaml.experiments.grids import Grid
+from lamaml.cli import app as cli
+from lamaml.experiments.reporting.table import Grid
 
 SMALL = ("--tasks", "2", "--samples", "30")
 KEYS = {
@@ -504,7 +504,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
             }
         ],
     }
-    path = "lamaml.experiments.benchmark.main_measurements"
+    path = "lamaml.bench.updates.main_measurements"
     monkeypatch.setattr(path, lambda on_progress: measured)
     assert json.loads(lamaml("bench", "--json")[1]) == measured
     shown = lamaml("bench")[1]

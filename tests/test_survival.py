@@ -22,10 +22,10 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from lamaml.experiments.engines import Event
-from lamaml.experiments.options import recipe_with
-from lamaml.experiments.results import read_run
-from lamaml.experiments.runs import Plan, execute, resume
+from lamaml.experiments.recipes.overrides import recipe_with
+from lamaml.experiments.running.engines import Event
+from lamaml.experiments.running.plan import Plan, execute, resume
+from lamaml.experiments.storing.results import read_run
 
 KILLS = int(os.environ.get("LAMAML_SOAK_KILLS", "30"))
 SMALL = ("inner_steps=2", "first_order=false")

@@ -14,7 +14,7 @@ from small_streams import bits, blobs, classifier
 
 from lamaml import LaMAMLClassifier
 from lamaml.errors import Diverged, InvalidArgument
-from lamaml.estimators.design import learner_of
+from lamaml.estimators._config import learner_of
 from lamaml.estimators.report import bytes_of_rows
 from lamaml.learners import LEARNERS
 from lamaml.models import cnn, mlp
@@ -68,7 +68,7 @@ def test_late_classes_leave_what_is_learned_as_it_is():
 
 
 def test_growth_keeps_every_bit_and_starts_new_outputs_from_the_seed():
-    from lamaml.estimators.holdings import reshaped
+    from lamaml.estimators._budget import reshaped
 
     x, y = blobs(50)
     known = classifier(learner="la_er").partial_fit(x, y)._learned

@@ -5,7 +5,7 @@ import jax
 import pytest
 from small_streams import blobs, classifier
 
-from lamaml.estimators.latency import measure, programs_compiled
+from lamaml.bench.latency import measure, programs_compiled
 
 
 def test_a_budget_is_kept_to_the_byte(capsys):
@@ -32,8 +32,8 @@ def test_sizes_of_calls_share_few_programs():
 
 def test_latencies_are_measured_beside_the_bare_update(monkeypatch):
     """How long they are `lamaml bench` says, on a quiet machine."""
-    monkeypatch.setattr("lamaml.estimators.latency.programs_compiled", lambda num_sizes: num_sizes)
-    monkeypatch.setattr("lamaml.estimators.latency.ROUNDS", 2)
+    monkeypatch.setattr("lamaml.bench.latency.programs_compiled", lambda num_sizes: num_sizes)
+    monkeypatch.setattr("lamaml.bench.latency.ROUNDS", 2)
     found = measure(num_sizes=5)
     assert found["programs_compiled"] == 5
     assert found["ratio"] == pytest.approx(found["partial_fit_ms"] / found["bare_update_ms"])

@@ -12,7 +12,7 @@ from small_streams import bits, blobs, classifier, regressor
 
 from lamaml import LaMAMLClassifier, LaMAMLRegressor, evaluate_prequential, plot_rates
 from lamaml.errors import Forked, InvalidArgument
-from lamaml.estimators.held_out import set_aside
+from lamaml.estimators._holdout import set_aside
 from lamaml.models import cnn
 
 X, Y = blobs(120)

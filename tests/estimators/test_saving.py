@@ -12,7 +12,7 @@ from small_streams import bits, blobs, classifier, regressor
 
 from lamaml import LaMAMLClassifier, LaMAMLRegressor
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
-from lamaml.estimators import files
+from lamaml.estimators import _saving
 from lamaml.models import mlp
 
 X, Y = blobs(130, num_classes=4)
@@ -113,9 +113,9 @@ def test_every_damaged_file_is_refused(saved):
 
 
 def test_a_file_of_the_first_format_is_read(saved, monkeypatch):
-    facts = files._facts
-    monkeypatch.setattr(files, "VERSION", 1)
-    monkeypatch.setattr(files, "_facts", lambda learned: _without(facts(learned), "last_task"))
+    facts = _saving._facts
+    monkeypatch.setattr(_saving, "VERSION", 1)
+    monkeypatch.setattr(_saving, "_facts", lambda learned: _without(facts(learned), "last_task"))
     model = classifier().partial_fit(X, NAMES, task="one")
     model.save(saved)
     monkeypatch.undo()
@@ -135,10 +135,10 @@ def test_foreign_files_are_refused(saved, tmp_path, monkeypatch):
     pickled.write_bytes(pickle.dumps(classifier()))
     with pytest.raises(DataCorrupt, match="not a whole safetensors file"):
         LaMAMLClassifier.load(pickled)
-    monkeypatch.setattr(files, "VERSION", files.VERSION + 1)
+    monkeypatch.setattr(_saving, "VERSION", _saving.VERSION + 1)
     classifier().partial_fit(X, NAMES).save(saved)
     monkeypatch.undo()
-    with pytest.raises(DataCorrupt, match=f"reads up to {files.VERSION}"):
+    with pytest.raises(DataCorrupt, match=f"reads up to {_saving.VERSION}"):
         LaMAMLClassifier.load(saved)
 
 

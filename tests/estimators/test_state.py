@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from lamaml.estimators.held_out import none_held_out, with_rows
-from lamaml.estimators.holdings import _thinned
-from lamaml.estimators.labels import no_labels, outputs_of, with_classes, with_task
-from lamaml.estimators.moments import merged, no_moments, scaling
-from lamaml.estimators.rows import DTYPES, Rows, narrowest, numbered, places_of
+from lamaml.estimators._budget import _thinned
+from lamaml.estimators._holdout import none_held_out, with_rows
+from lamaml.estimators._labels import no_labels, outputs_of, with_classes, with_task
+from lamaml.estimators._rows import DTYPES, Rows, narrowest, numbered, places_of
+from lamaml.estimators._scaling import merged, no_moments, scaling
 from lamaml.memory import Reservoir
 
 

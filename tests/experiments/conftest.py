@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lamaml.experiments.options import recipe_with
-from lamaml.experiments.results import Run
-from lamaml.experiments.runs import Plan, execute
+from lamaml.experiments.recipes.overrides import recipe_with
+from lamaml.experiments.running.plan import Plan, execute
+from lamaml.experiments.storing.results import Run
 
 
 def _plan(out: Path, learner: str = "la_maml", sets: Sequence[str] = (), **changes: Any) -> Plan:

@@ -22,12 +22,12 @@ import jax
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lamaml.experiments.protocol import Schedule, train
 from lamaml.learners import LEARNERS, RESULTS_VERSIONS
 from lamaml.models import cnn, cross_entropy, mlp
 from lamaml.streams import arrays, digits_rotations
-from lamaml.streams.augmentation import CropFlip
-from lamaml.streams.preprocessing import Standardise
+from lamaml.streams._preprocessing import Standardise
+from lamaml.streams.transforms import CropFlip
+from lamaml.training.loop import Schedule, train
 from lamaml.types import Model, Stream
 
 FOLDER = Path(__file__).parent / "golden"

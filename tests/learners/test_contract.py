@@ -19,11 +19,11 @@ from problems import assert_same_bits
 
 from lamaml.errors import InvalidArgument
 from lamaml.evaluation import metrics
-from lamaml.experiments.checkpoints import Origin, read_checkpoint, write_checkpoint
-from lamaml.experiments.protocol import Checkpoint, Schedule, Seconds, train
+from lamaml.experiments.storing.checkpoints import Origin, read_checkpoint, write_checkpoint
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy, mlp
 from lamaml.streams import build
+from lamaml.training.loop import Checkpoint, Schedule, Seconds, train
 from lamaml.types import Batch, Learner
 
 

@@ -9,11 +9,11 @@ import test_contract
 from test_contract import CASES, Case
 
 from lamaml.errors import InvalidArgument, require
-from lamaml.experiments.protocol import train
-from lamaml.experiments.recipes import Recipe, realize
+from lamaml.experiments.recipes.load import Recipe, realize
 from lamaml.learners import LEARNERS
 from lamaml.learners.gradients import descend, join, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
+from lamaml.training.loop import train
 from lamaml.types import Batch, Learner, Loss, Params
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lamaml.streams import download
-from lamaml.streams.download import Archive
+from lamaml.streams import _download
+from lamaml.streams._download import Archive
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NO_PROXY", "*")
     nowhere = {
         name: Archive(f"http://127.0.0.1:9/{name}", archive.checksum, archive.exact)
-        for name, archive in download.ARCHIVES.items()
+        for name, archive in _download.ARCHIVES.items()
     }
-    monkeypatch.setattr(download, "ARCHIVES", nowhere)
+    monkeypatch.setattr(_download, "ARCHIVES", nowhere)
     return folder
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
-from lamaml.streams import cifar100, download
-from lamaml.streams.download import Archive
+from lamaml.streams import _download, cifar100
+from lamaml.streams._download import Archive
 
 module = importlib.import_module("lamaml.streams.cifar100")
 
@@ -137,7 +137,7 @@ def test_archive_is_unpacked(small_cifar, monkeypatch):
             (small_cifar / name).unlink()
     digest = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
     monkeypatch.setattr(
-        download, "ARCHIVES", {archive.name: Archive("http://127.0.0.1:9", f"md5:{digest}")}
+        _download, "ARCHIVES", {archive.name: Archive("http://127.0.0.1:9", f"md5:{digest}")}
     )
     assert len(cifar100(seed=0).tasks) == 20
     assert {name: (small_cifar / name).read_bytes() for name in content} == content

@@ -6,8 +6,8 @@ import platformdirs
 import pytest
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
-from lamaml.streams import download
-from lamaml.streams.download import ARCHIVES, Archive, data_folder, fetch
+from lamaml.streams import _download
+from lamaml.streams._download import ARCHIVES, Archive, data_folder, fetch
 
 NAME = "mnist/train-images-idx3-ubyte.gz"
 CONTENT = np.random.default_rng(0).bytes(1_000_000)
@@ -19,7 +19,7 @@ def public(server, empty_folder, monkeypatch):
     server.content = CONTENT
     checksum = f"md5:{hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()}"
     archive = Archive(f"{server.address}/{NAME}", checksum)
-    monkeypatch.setattr(download, "ARCHIVES", {NAME: archive})
+    monkeypatch.setattr(_download, "ARCHIVES", {NAME: archive})
     return server
 
 
@@ -113,7 +113,7 @@ def test_offline_names_file_folder_and_address(empty_folder, name):
     assert "\n" not in message
     assert name in message
     assert str(empty_folder) in message
-    assert download.ARCHIVES[name].address in message
+    assert _download.ARCHIVES[name].address in message
     assert "LAMAML_DATA" in message
 
 

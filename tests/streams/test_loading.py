@@ -4,7 +4,7 @@ from PIL import Image
 
 from lamaml.errors import DataCorrupt, DataUnavailable
 from lamaml.streams import build
-from lamaml.streams.loading import load
+from lamaml.streams._loading import load
 
 
 def test_npz(tmp_path):

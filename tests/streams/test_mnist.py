@@ -9,13 +9,13 @@ from PIL import Image
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
 from lamaml.streams import (
-    download,
+    _download,
     mnist,
     mnist_many_permutations,
     mnist_permutations,
     mnist_rotations,
 )
-from lamaml.streams.download import Archive
+from lamaml.streams._download import Archive
 
 TRAIN_IMAGES = "mnist/train-images-idx3-ubyte.gz"
 
@@ -45,7 +45,7 @@ def small_mnist(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             (empty_folder / name).write_bytes(content)
             digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
             archives[name] = Archive(f"http://127.0.0.1:9/{name}", f"md5:{digest}")
-    monkeypatch.setattr(download, "ARCHIVES", archives)
+    monkeypatch.setattr(_download, "ARCHIVES", archives)
     monkeypatch.setattr(mnist, "NUM_VALIDATION", 40)
     return empty_folder
 

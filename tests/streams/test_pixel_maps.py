@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from lamaml.streams.pixel_maps import FILL, rotation, take
+from lamaml.streams._pixel_maps import FILL, rotation, take
 
 
 def random_images(side: int, count: int = 8) -> np.ndarray:

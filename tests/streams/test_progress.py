@@ -1,4 +1,4 @@
-from lamaml.streams.progress import progress_bar
+from lamaml.streams._progress import progress_bar
 
 
 def test_bar_is_on_standard_error_where_a_person_looks(capsys, monkeypatch):

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
-from lamaml.streams import tiny_imagenet, tiny_imagenet_archive
-from lamaml.streams.tiny_imagenet_archive import open_archive
+from lamaml.streams import _tiny_imagenet_archive, tiny_imagenet
+from lamaml.streams._tiny_imagenet_archive import open_archive
 
 WNIDS = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(200)]
 ROOT = "tiny-imagenet-200"
@@ -137,7 +137,7 @@ def test_preprocess_and_augment(small_tiny):
 def test_decoded_once(small_tiny, monkeypatch):
     caches = list(small_tiny.glob("*.npy"))
     assert len(caches) == 1
-    monkeypatch.setattr(tiny_imagenet_archive, "_decode", None)
+    monkeypatch.setattr(_tiny_imagenet_archive, "_decode", None)
     tiny_imagenet(seed=5, num_tasks=1)
 
 
@@ -154,7 +154,7 @@ def test_another_archive_has_another_cache_and_a_damaged_one_is_made_again(membe
 
 
 def test_shares_of_workers_join_without_a_seam(members, decoded, tmp_path, monkeypatch):
-    monkeypatch.setattr(tiny_imagenet_archive, "SHARE_SIZE", 500)
+    monkeypatch.setattr(_tiny_imagenet_archive, "SHARE_SIZE", 500)
     images = open_archive(write(tmp_path, members)).images
     np.testing.assert_array_equal(images, open_archive(decoded / f"{ROOT}.zip").images)
 
@@ -211,7 +211,7 @@ def test_parts_that_are_wrong_or_missing(members, tmp_path, name, content, findi
 
 def test_worker_that_fails_by_itself_does_not_blame_the_archive(members, tmp_path, monkeypatch):
     path = write(tmp_path, members)
-    monkeypatch.setattr(tiny_imagenet_archive.decoding, "__file__", "no such script")
+    monkeypatch.setattr(_tiny_imagenet_archive._decoding, "__file__", "no such script")
     with pytest.raises(DataUnavailable, match="could not be written") as caught:
         open_archive(path)
     assert "delete" not in str(caught.value)

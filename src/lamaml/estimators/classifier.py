@@ -8,10 +8,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from lamaml.errors import InvalidArgument
-from lamaml.estimators.answering import chosen_outputs, open_outputs, outputs_for
-from lamaml.estimators.design import answers_itself
-from lamaml.estimators.estimator import StreamEstimator
-from lamaml.estimators.labels import (
+from lamaml.estimators._base import StreamEstimator
+from lamaml.estimators._config import answers_itself
+from lamaml.estimators._labels import (
     Labels,
     TaskId,
     alike,
@@ -20,6 +19,7 @@ from lamaml.estimators.labels import (
     outputs_of,
     with_classes,
 )
+from lamaml.estimators._prediction import chosen_outputs, open_outputs, outputs_for
 
 
 def _gives_probabilities(classifier: "LaMAMLClassifier") -> bool:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lamaml.errors import InvalidArgument
-from lamaml.estimators.estimator import StreamEstimator
+from lamaml.estimators._base import StreamEstimator
 from lamaml.estimators.report import held_out_scores, rates_of
 
 if TYPE_CHECKING:

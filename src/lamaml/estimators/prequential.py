@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, mean_absolute_error
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from lamaml.estimators.rows import as_float32, bad_rows, missing_labels
+from lamaml.estimators._rows import as_float32, bad_rows, missing_labels
 
 
 class Prequential(NamedTuple):

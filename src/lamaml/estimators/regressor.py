@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from lamaml.errors import InvalidArgument
-from lamaml.estimators.answering import targets_for
-from lamaml.estimators.estimator import StreamEstimator
-from lamaml.estimators.labels import Labels, TaskId, no_labels
+from lamaml.estimators._base import StreamEstimator
+from lamaml.estimators._labels import Labels, TaskId, no_labels
+from lamaml.estimators._prediction import targets_for
 
 
 class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamaml.estimators.answering import scores_of
-from lamaml.estimators.design import Design, View, loss_of
-from lamaml.estimators.holdings import Kept, kept_rows, memory_bytes, num_bytes
-from lamaml.estimators.learned import Learned
-from lamaml.estimators.programs import learned_fields
-from lamaml.estimators.rows import numbered, padded, places_of
+from lamaml.estimators._budget import Kept, kept_rows, memory_bytes, num_bytes
+from lamaml.estimators._compiled import learned_fields
+from lamaml.estimators._config import Design, View, loss_of
+from lamaml.estimators._prediction import scores_of
+from lamaml.estimators._rows import numbered, padded, places_of
+from lamaml.estimators._state import Learned
 from lamaml.types import Batch, Params
 
 _REPLAYED = 64  # remembered rows that the report takes a loss and a gradient on

@@ -5,7 +5,7 @@ from lamaml.evaluation.alignment import with_alignment
 from lamaml.evaluation.inter_task import inter_task
 from lamaml.evaluation.look_ahead import look_ahead
 from lamaml.evaluation.metrics import Metrics, metrics
-from lamaml.evaluation.watching import blocks, watched
+from lamaml.evaluation.probing import blocks, watched
 
 __all__ = [
     "Evaluator",

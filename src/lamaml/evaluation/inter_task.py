@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from lamaml.evaluation.alignment import trunk
-from lamaml.evaluation.watching import Look, Rows
+from lamaml.evaluation.probing import Look, Rows
 from lamaml.types import Batch, Info, Loss, Params, Preprocess, State
 
 

@@ -7,7 +7,7 @@ accuracy on the tasks seen so far   at θ_K^j, after the fast updates on b   ("i
 import jax
 import jax.numpy as jnp
 
-from lamaml.evaluation.watching import Look, Rows
+from lamaml.evaluation.probing import Look, Rows
 from lamaml.learners.gradients import positive
 from lamaml.learners.inner_loop import chunks, fast_weights
 from lamaml.models import head_mask

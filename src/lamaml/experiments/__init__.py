@@ -1,1 +1,1 @@
-"""Recipes, the one training loop, the processes it runs in, and what it leaves behind."""
+"""Recipes, how they are run and stored, reports, and the paper's tables and figures."""

@@ -1,13 +1,15 @@
 """What a learner keeps of what it has seen."""
 
-from lamaml.memory.herding import (
+from lamaml.memory._task_rows import TaskRows, empty_task_rows, forget, keep, kept_rows
+from lamaml.memory.exemplars import (
     Exemplars,
     add_sets,
     class_means,
     draw_one_each,
     empty_exemplars,
 )
-from lamaml.memory.per_task import (
+from lamaml.memory.reservoir import Reservoir, empty_reservoir, push, sample
+from lamaml.memory.ring import (
     PerTask,
     check_per_task,
     empty_per_task,
@@ -15,8 +17,6 @@ from lamaml.memory.per_task import (
     rows_before,
     rows_of,
 )
-from lamaml.memory.reservoir import Reservoir, empty_reservoir, push, sample
-from lamaml.memory.task_rows import TaskRows, empty_task_rows, forget, keep, kept_rows
 
 __all__ = [
     "Exemplars",

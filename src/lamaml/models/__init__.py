@@ -2,7 +2,7 @@
 
 from lamaml.models.adapters import from_equinox, from_flax, from_keras
 from lamaml.models.cnn import cnn
-from lamaml.models.loss import cross_entropy, head_mask
+from lamaml.models.losses import cross_entropy, head_mask
 from lamaml.models.mlp import mlp
 
 __all__ = [

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from lamaml.errors import unknown_name
+from lamaml.streams._download import data_folder, fetch
 from lamaml.streams.arrays import arrays
 from lamaml.streams.cifar100 import cifar100
 from lamaml.streams.cifar100 import data_digest as _cifar100_digest
 from lamaml.streams.digits import data_digest as _digits_digest
 from lamaml.streams.digits import digits_permutations, digits_rotations
-from lamaml.streams.download import data_folder, fetch
 from lamaml.streams.joint import joint
 from lamaml.streams.mnist import data_digest as _mnist_digest
 from lamaml.streams.mnist import mnist_many_permutations, mnist_permutations, mnist_rotations

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lamaml.errors import InvalidArgument, require
-from lamaml.streams.loading import load
-from lamaml.streams.partition import Rows, hold_out, tasks_of
-from lamaml.streams.preprocessing import Scale, unchanged
+from lamaml.streams._loading import load
+from lamaml.streams._preprocessing import Scale, unchanged
+from lamaml.streams._tasks import Rows, hold_out, tasks_of
 from lamaml.types import Preprocess, Stream
 
 

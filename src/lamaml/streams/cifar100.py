@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from lamaml._io import one_at_a_time, written_whole
 from lamaml.errors import DataCorrupt
-from lamaml.streams.augmentation import CropFlip
-from lamaml.streams.download import data_folder, fetch, file_digest
-from lamaml.streams.files import one_at_a_time, written_whole
-from lamaml.streams.partition import Rows, hold_out, rows_by_class, tasks_of
-from lamaml.streams.preprocessing import Standardise
-from lamaml.streams.randomness import generator
+from lamaml.streams._download import data_folder, fetch, file_digest
+from lamaml.streams._preprocessing import Standardise
+from lamaml.streams._randomness import generator
+from lamaml.streams._tasks import Rows, hold_out, rows_by_class, tasks_of
+from lamaml.streams.transforms import CropFlip
 from lamaml.types import Stream
 
 NUM_CLASSES = 100

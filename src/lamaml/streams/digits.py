@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lamaml.streams.image_pool import Pool, permuted_stream, rotated_stream
-from lamaml.streams.preprocessing import Scale
-from lamaml.streams.randomness import generator
+from lamaml.streams._image_pool import Pool, permuted_stream, rotated_stream
+from lamaml.streams._preprocessing import Scale
+from lamaml.streams._randomness import generator
 from lamaml.types import Examples, Stream
 
 NUM_VALIDATION = 200

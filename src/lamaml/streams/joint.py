@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lamaml.streams.randomness import generator
+from lamaml.streams._randomness import generator
 from lamaml.types import Examples, Stream, Task
 
 

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from lamaml.streams.download import ARCHIVES, fetch
-from lamaml.streams.image_pool import Pool, permuted_stream, rotated_stream
-from lamaml.streams.preprocessing import Scale
-from lamaml.streams.randomness import generator
+from lamaml.streams._download import ARCHIVES, fetch
+from lamaml.streams._image_pool import Pool, permuted_stream, rotated_stream
+from lamaml.streams._preprocessing import Scale
+from lamaml.streams._randomness import generator
 from lamaml.types import Examples, Stream
 
 NUM_VALIDATION = 1000  # images that no task trains on

@@ -3,12 +3,12 @@
 import numpy as np
 
 from lamaml.errors import require
-from lamaml.streams.augmentation import CropFlip
-from lamaml.streams.download import fetch, file_digest
-from lamaml.streams.partition import hold_out, rows_by_class, tasks_of
-from lamaml.streams.preprocessing import Standardise
-from lamaml.streams.randomness import generator
-from lamaml.streams.tiny_imagenet_archive import NUM_CLASSES, open_archive
+from lamaml.streams._download import fetch, file_digest
+from lamaml.streams._preprocessing import Standardise
+from lamaml.streams._randomness import generator
+from lamaml.streams._tasks import hold_out, rows_by_class, tasks_of
+from lamaml.streams._tiny_imagenet_archive import NUM_CLASSES, open_archive
+from lamaml.streams.transforms import CropFlip
 from lamaml.types import Stream
 
 CLASSES_PER_TASK = 5

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from lamaml.errors import LamamlError
-from lamaml.experiments.folders import write_json
-from lamaml.experiments.probes import PROBE_VERSIONS
-from lamaml.experiments.recipes import PROTOCOLS, benchmarks, cells, recipe
+from lamaml.experiments.recipes.load import PROTOCOLS, benchmarks, cells, recipe
+from lamaml.experiments.recipes.probes import PROBE_VERSIONS
 from lamaml.experiments.reproduction import cells as cells_module
 from lamaml.experiments.reproduction.cells import Cell, cell
 from lamaml.experiments.reproduction.estimates import num_updates, seconds_a_seed
@@ -16,6 +15,7 @@ from lamaml.experiments.reproduction.outcomes import is_the_papers
 from lamaml.experiments.reproduction.reproduce import Request
 from lamaml.experiments.reproduction.scales import FULL, QUICK, SCALES, scale_named
 from lamaml.experiments.reproduction.targets import TARGETS, targets_named
+from lamaml.experiments.storing.folders import write_json
 from lamaml.learners import RESULTS_VERSIONS
 
 

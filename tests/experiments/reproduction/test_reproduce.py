@@ -14,11 +14,11 @@ import pytest
 from browser import needs_chromium, opened
 
 from lamaml import cli
-from lamaml.experiments.reproduction.documents import results_page, with_tables
 from lamaml.experiments.reproduction.outcomes import stored
 from lamaml.experiments.reproduction.pages import render_page
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import TARGETS
+from results_documents import results_page, with_tables
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lamaml.experiments.reporting.verdicts import Sample, higher, paired, sampled, verdict
 from lamaml.experiments.reproduction.claims import CLAIMS, judged, order
 from lamaml.experiments.reproduction.targets import TARGETS
-from lamaml.experiments.verdicts import Sample, higher, paired, sampled, verdict
 
 SETUPS = ("multiple", "single")
 

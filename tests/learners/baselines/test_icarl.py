@@ -10,7 +10,7 @@ from problems import KEY, MODEL, assert_close, network, network_batch, network_p
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import icarl, online
-from lamaml.memory.herding import held
+from lamaml.memory.exemplars import held
 from lamaml.models import cross_entropy
 
 SETTINGS = {"apply": MODEL.apply, "learning_rate": 0.3, "memory_size": 12, "task_size": 30}

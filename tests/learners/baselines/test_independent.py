@@ -16,10 +16,10 @@ from problems import (
 
 from lamaml.errors import InvalidArgument
 from lamaml.evaluation import metrics
-from lamaml.experiments.protocol import Schedule, train
 from lamaml.learners import independent, online
 from lamaml.models import cross_entropy, mlp
 from lamaml.streams import digits_permutations
+from lamaml.training.loop import Schedule, train
 
 NUM_TASKS = 3
 LEARNER = independent(

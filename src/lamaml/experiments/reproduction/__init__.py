@@ -8,7 +8,6 @@ claims      what the paper says in words
 tabulation  its tables
 drawings    its figures
 pages       all of it on one page
-documents   the project's own results, written from stored outcomes
 estimates   how long it will take
 reproduce   all of it, one after the other
 """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from lamaml.experiments.verdicts import Sample, higher, sampled
+from lamaml.experiments.reporting.verdicts import Sample, higher, sampled
 
 Cells = Sequence[Mapping[str, Any]]
 WORDS = {True: "pass", False: "fail", None: "not enough data"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lamaml.experiments.figures import Drawn, Key, Series, curves, grid_map, points
+from lamaml.experiments.reporting.figures import Drawn, Key, Series, curves, grid_map, points
 from lamaml.experiments.reproduction.targets import RATES
 
 Cells = Sequence[Mapping[str, Any]]

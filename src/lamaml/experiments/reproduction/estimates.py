@@ -12,7 +12,7 @@ import numpy as np
 
 from lamaml.errors import LamamlError
 from lamaml.experiments.reproduction.cells import Cell
-from lamaml.experiments.results import read_run, summary
+from lamaml.experiments.storing.results import read_run, summary
 
 ROWS = {
     "mnist_rotations": (20, 1000),

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from lamaml.evaluation.alignment import ALIGNMENTS
-from lamaml.experiments.environment import PACKAGES
+from lamaml.experiments.reporting.verdicts import Sample, sampled, verdict
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.estimates import num_updates
 from lamaml.experiments.reproduction.scales import MNIST, Scale
 from lamaml.experiments.reproduction.targets import TARGETS, Target
-from lamaml.experiments.results import METRICS, Run, Seed, read_object, read_run, summary
-from lamaml.experiments.verdicts import Sample, sampled, verdict
+from lamaml.experiments.storing.environment import PACKAGES
+from lamaml.experiments.storing.results import METRICS, Run, Seed, read_object, read_run, summary
 
 Found = dict[str, Any]
 """A cell as it is stored."""

@@ -18,12 +18,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from lamaml.errors import InvalidArgument, require
-from lamaml.experiments.engines import default_processes
-from lamaml.experiments.environment import environment
-from lamaml.experiments.figures import export
-from lamaml.experiments.folders import fingerprint, write_json, writing
-from lamaml.experiments.locks import locked
-from lamaml.experiments.probes import in_order
+from lamaml.experiments.recipes.probes import in_order
+from lamaml.experiments.reporting.figures import export
+from lamaml.experiments.reporting.tables import counted
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.estimates import in_words, seconds_left
@@ -32,10 +29,13 @@ from lamaml.experiments.reproduction.pages import write_page
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.reproduction.tabulation import grids
 from lamaml.experiments.reproduction.targets import Target
-from lamaml.experiments.results import read_run
-from lamaml.experiments.runs import Plan
-from lamaml.experiments.sessions import misfortunes, resume_watched
-from lamaml.experiments.tables import counted
+from lamaml.experiments.running.console import misfortunes, resume_watched
+from lamaml.experiments.running.engines import default_processes
+from lamaml.experiments.running.plan import Plan
+from lamaml.experiments.storing.environment import environment
+from lamaml.experiments.storing.folders import fingerprint, write_json, writing
+from lamaml.experiments.storing.locks import locked
+from lamaml.experiments.storing.results import read_run
 
 
 class Request(NamedTuple):

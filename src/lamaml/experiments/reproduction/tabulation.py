@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lamaml.evaluation.alignment import ALIGNMENTS
-from lamaml.experiments.grids import Grid
-from lamaml.experiments.tables import difference, spread
+from lamaml.experiments.reporting.table import Grid
+from lamaml.experiments.reporting.tables import difference, spread
 
 Outcome = Mapping[str, Any]
 """What `outcomes.outcome` gives."""

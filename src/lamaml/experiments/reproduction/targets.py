@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lamaml.errors import unknown_name
-from lamaml.experiments import recipes
+from lamaml.experiments.recipes import load as recipes
 from lamaml.experiments.reproduction.cells import Cell, cell
 from lamaml.experiments.reproduction.scales import Scale
 

@@ -1,0 +1,1 @@
+"""Measurements of speed: updates, checkpoints and the estimators' latency."""

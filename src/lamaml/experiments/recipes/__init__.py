@@ -1,0 +1,1 @@
+"""The paper's settings as TOML files; how they are read, changed and listed."""

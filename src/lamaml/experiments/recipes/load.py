@@ -1,0 +1,241 @@
+"""The paper's tables of hyper-parameters as data, and what a run is made of.
+
+A recipe file is named after its benchmark and holds, by protocol ("single" pass or "multiple"
+passes) and learner, the settings of its presets and the published result. `authors` is the
+published script and its code's behaviour, `paper` the appendix; where neither gives what the
+paper's table says, `tuned` has settings moved until they come near it, and each file says how.
+Settings are one flat set of names; the signatures of learner, network and stream, and the fields of
+`Schedule`, are their only declaration. TOML has no null: `false` stands for None.
+"""
+
+import inspect
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+from lamaml.errors import InvalidArgument, unknown_name
+from lamaml.experiments.recipes.probes import Parts, probed
+from lamaml.learners import LEARNERS
+from lamaml.models import cnn, cross_entropy, mlp
+from lamaml.streams import STREAMS
+from lamaml.streams import build as build_stream
+from lamaml.training.loop import Schedule
+from lamaml.types import Learner, Loss, Model, Stream
+
+PRESETS = ("authors", "paper", "tuned")
+PROTOCOLS = ("single", "multiple")
+MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn}
+_GIVEN = {"seed", "num_tasks", "num_samples"}  # chosen for a run, not by a recipe
+_NULLABLE = {"max_norm", "inner_clamp"}
+_KNOWN_FROM_STREAM = {"apply", "num_tasks", "num_classes", "classes_per_task", "task_size"}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Every choice of a run but its seed and its size.
+
+    Attributes:
+      benchmark: the recipe file's name.
+      learner: the algorithm.
+      protocol: "single" or "multiple".
+      preset: one of `PRESETS`.
+      stream: the stream's builder.
+      model: the network's builder.
+      settings: hyper-parameters by name.
+      published: the paper's (mean, sd) by metric, in percent.
+      probes: what is measured on the way, of `PROBES` and in their order.
+    """
+
+    benchmark: str
+    learner: str
+    protocol: str
+    preset: str
+    stream: str
+    model: str
+    settings: Mapping[str, Any]
+    published: Mapping[str, tuple[float, float]]
+    probes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A recipe made real for one seed."""
+
+    stream: Stream
+    model: Model
+    learner: Learner
+    schedule: Schedule
+
+
+def benchmarks() -> list[str]:
+    """The names of all recipe files."""
+    folder = resources.files("lamaml.experiments.recipes")
+    return sorted(
+        file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")
+    )
+
+
+def cells(benchmark: str) -> list[tuple[str, str]]:
+    """The (protocol, learner) pairs a benchmark has a recipe for."""
+    file = _read(benchmark)
+    return [(protocol, learner) for protocol in PROTOCOLS for learner in file.get(protocol, {})]
+
+
+def presets(benchmark: str, protocol: str, learner: str) -> list[str]:
+    """The presets of one cell; all have the first two."""
+    cell = _read(benchmark)[protocol][learner]
+    return [name for name in PRESETS if name != "tuned" or name in cell]
+
+
+def recipe(
+    benchmark: str,
+    learner: str,
+    *,
+    protocol: str | None = None,
+    preset: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Recipe:
+    """The settings of one cell of the paper.
+
+    Args:
+      benchmark: a recipe file's name.
+      learner: one of `LEARNERS`.
+      protocol: "single" or "multiple"; None for the benchmark's first.
+      preset: one of `presets`; None for the one that reproduces the paper's table.
+      overrides: settings that replace the recipe's.
+
+    Example:
+      >>> recipe("mnist_rotations", "la_maml").settings["hyper_rate"]
+      0.3
+      >>> recipe("mnist_rotations", "la_maml", preset="paper").settings["hyper_rate"]
+      0.15
+    """
+    if learner not in LEARNERS:
+        raise unknown_name("learner", learner, LEARNERS)
+    file = _read(benchmark)
+    protocols = [name for name in PROTOCOLS if name in file]
+    protocol = protocol or protocols[0]
+    if protocol not in protocols:
+        raise unknown_name(f"protocol for {benchmark}", protocol, protocols)
+    if learner not in file[protocol]:
+        raise unknown_name(f"recipe for {benchmark}, protocol {protocol},", learner, file[protocol])
+    cell = file[protocol][learner]
+    preset = preset or cell.get("default", "authors")
+    there_are = presets(benchmark, protocol, learner)
+    if preset not in there_are:
+        raise unknown_name(f"preset of {learner} on {benchmark}", preset, there_are)
+    owners = setting_owners(file["stream"], file["model"], learner)
+    shared = {name: value for name, value in file.get("shared", {}).items() if name in owners}
+    settings = shared | cell.get("both", {}) | cell.get(preset, {})
+    _check_names([*settings, *(overrides or {})], owners, f"{learner} on {benchmark}")
+    settings = {name: _none_if_false(name, value) for name, value in settings.items()}
+    published = {metric: tuple(pair) for metric, pair in cell.get("published", {}).items()}
+    return Recipe(
+        benchmark,
+        learner,
+        protocol,
+        preset,
+        file["stream"],
+        file["model"],
+        settings | dict(overrides or {}),
+        published,
+    )
+
+
+def setting_owners(stream: str, model: str, learner: str) -> dict[str, str]:
+    """Who takes each setting: "schedule", "model", "stream" or "learner"."""
+    if stream not in STREAMS:
+        raise unknown_name("stream", stream, STREAMS)
+    if model not in MODELS:
+        raise unknown_name("model", model, MODELS)
+    if learner not in LEARNERS:
+        raise unknown_name("learner", learner, LEARNERS)
+    owners = dict.fromkeys(_keyword_names(STREAMS[stream]) - _GIVEN, "stream")
+    owners |= dict.fromkeys(_keyword_names(MODELS[model]), "model")
+    owners |= dict.fromkeys(_keyword_names(LEARNERS[learner]) - _KNOWN_FROM_STREAM, "learner")
+    return owners | {field.name: "schedule" for field in fields(Schedule)}
+
+
+def realize(
+    recipe: Recipe, seed: int, *, num_tasks: int | None = None, num_samples: int | None = None
+) -> Experiment:
+    """Build stream, network, learner and schedule for one seed.
+
+    Args:
+      recipe: the settings.
+      seed: of the stream; the run's own draws take it too.
+      num_tasks: only the first so many tasks; None for all.
+      num_samples: training rows a task; None for the benchmark's number.
+    """
+    owners = setting_owners(recipe.stream, recipe.model, recipe.learner)
+    _check_names(recipe.settings, owners, f"{recipe.learner} on {recipe.benchmark}")
+    split: dict[str, dict[str, Any]] = {"stream": {}, "model": {}, "learner": {}, "schedule": {}}
+    for name, value in recipe.settings.items():
+        split[owners[name]][name] = value
+    size = {"num_tasks": num_tasks, "num_samples": num_samples}
+    stream = build_stream(recipe.stream, seed=seed, **size, **split["stream"])
+    known = {
+        "shape": stream.tasks[0].train.x.shape[1:],
+        "num_tasks": len(stream.tasks),
+        "num_classes": stream.num_classes,
+        "classes_per_task": stream.classes_per_task,
+        "task_size": max(len(task.train) for task in stream.tasks),
+    }
+    asked = json.dumps({"model": split["model"], "learner": split["learner"], "known": known})
+    try:
+        model, loss, learner = _made(recipe.model, recipe.learner, asked)
+    except TypeError as error:  # a value of the wrong type, or a missing setting
+        raise InvalidArgument(f"{recipe.learner} on {recipe.benchmark}: {error}") from error
+    schedule = Schedule(**split["schedule"])
+    if recipe.probes:
+        parts = Parts(loss, model, stream, schedule, split["learner"])
+        learner = probed(recipe.probes, learner, parts)
+    return Experiment(stream, model, learner, schedule)
+
+
+@lru_cache(maxsize=8)
+def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, Learner]:
+    """Network, loss and learner: the same ones for all seeds, so that they are compiled once.
+
+    Args:
+      model_name: of `MODELS`.
+      learner_name: of `LEARNERS`.
+      asked: the settings of both and what is known of the stream, as JSON.
+    """
+    settings = json.loads(asked)
+    known, builder = settings["known"], LEARNERS[learner_name]
+    shape, num_classes = tuple(known["shape"]), known["num_classes"]
+    inputs = math.prod(shape) if model_name == "mlp" else shape
+    model = MODELS[model_name](inputs, num_classes, **settings["model"])
+    known["apply"] = model.apply
+    wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
+    loss = cross_entropy(model.apply, known["classes_per_task"])
+    return model, loss, builder(loss, **wanted, **settings["learner"])
+
+
+@cache
+def _read(benchmark: str) -> dict[str, Any]:
+    if benchmark not in benchmarks():
+        raise unknown_name("stream", benchmark, benchmarks())
+    path = resources.files("lamaml.experiments.recipes") / f"{benchmark}.toml"
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def _check_names(names: Iterable[str], owners: Mapping[str, str], whose: str) -> None:
+    for name in names:
+        if name not in owners:
+            raise unknown_name(f"setting of {whose}", name, owners)
+
+
+def _none_if_false(name: str, value: Any) -> Any:
+    return None if name in _NULLABLE and value is False else value
+
+
+def _keyword_names(builder: Callable[..., Any]) -> set[str]:
+    parameters = inspect.signature(builder).parameters.values()
+    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}

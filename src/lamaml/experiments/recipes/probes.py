@@ -1,0 +1,118 @@
+"""What a run can be asked to measure on its way, besides its accuracy; it learns the same bits.
+
+alignment    cosine of new and replayed gradients, in the first glance at every batch (Table 4)
+look_ahead   accuracy after the fast updates and after the meta-update, every 25 updates of the
+             first five tasks (Figure 3), or four times per task where that is shorter
+inter_task   how alike the gradients of the old tasks are, at the end of each of the first eleven
+             tasks (Appendix A)
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from lamaml.errors import InvalidArgument, unknown_name
+from lamaml.evaluation import blocks, inter_task, look_ahead, watched, with_alignment
+from lamaml.evaluation.probing import Rows, Timed, after, every
+from lamaml.training.loop import Schedule, updates_per_task
+from lamaml.types import Learner, Loss, Model, Stream
+
+LOOK_AHEAD_EVERY = 25  # updates, as in the paper's figure
+LOOK_AHEAD_TASKS = 5  # the figure's; a longer run is probed no further
+INTER_TASK_TASKS = 11
+PROBE_VERSIONS = {"alignment": 1, "look_ahead": 1, "inter_task": 1}
+"""Raised by hand when what a probe measures changes, as `RESULTS_VERSIONS` is."""
+MOST_ROWS = 250  # of a task's validation rows
+
+
+class Parts(NamedTuple):
+    """What a run is made of besides its learner.
+
+    Attributes:
+      loss: the learner's.
+      model: the network.
+      stream: its validation rows are what the learner is watched with.
+      schedule: of the run.
+      settings: of the learner, by name.
+    """
+
+    loss: Loss
+    model: Model
+    stream: Stream
+    schedule: Schedule
+    settings: Mapping[str, Any]
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Probes by name, each once, in the order of `PROBES`.
+
+    >>> in_order(["inter_task", "alignment", "inter_task"])
+    ('alignment', 'inter_task')
+    """
+    wanted = set(names)
+    for name in sorted(wanted - set(PROBES)):
+        raise unknown_name("probe", name, PROBES)
+    return tuple(name for name in PROBES if name in wanted)
+
+
+def probed(names: Sequence[str], learner: Learner, parts: Parts) -> Learner:
+    """The same learner, with the numbers of these `PROBES` among its diagnostics."""
+    looks = []
+    for name in in_order(names):
+        for setting in NEEDS[name]:
+            if setting not in parts.settings:
+                raise InvalidArgument(f"probe {name}: this learner has no {setting}")
+        found = PROBES[name](learner, parts)
+        if isinstance(found, Learner):
+            learner = found
+        else:
+            looks.append(found)
+    return watched(learner, _rows(parts.stream), looks) if looks else learner
+
+
+def _alignment(learner: Learner, parts: Parts) -> Learner:
+    return with_alignment(learner, parts.loss, replay_size=parts.settings["replay_size"])
+
+
+def _look_ahead(_: Learner, parts: Parts) -> Timed:
+    stream, settings = parts.stream, parts.settings
+    look = look_ahead(
+        parts.loss,
+        parts.model,
+        stream.preprocess,
+        classes_per_task=stream.classes_per_task,
+        inner_steps=settings["inner_steps"],
+        inner_clamp=settings.get("inner_clamp"),
+        clip_inner_rates=settings.get("clip_inner_rates", False),
+        num_tasks=LOOK_AHEAD_TASKS,
+    )
+    updates = updates_per_task(stream, parts.schedule)
+    a_quarter = max(1, updates[0] // 4)
+    last = sum(updates[:LOOK_AHEAD_TASKS])
+    return Timed(look, every(min(LOOK_AHEAD_EVERY, a_quarter), last))
+
+
+def _inter_task(_: Learner, parts: Parts) -> Timed:
+    look = inter_task(parts.loss, parts.stream.preprocess, num_tasks=INTER_TASK_TASKS)
+    ends = accumulate(updates_per_task(parts.stream, parts.schedule)[:INTER_TASK_TASKS])
+    return Timed(look, after(list(ends)))
+
+
+def _rows(stream: Stream) -> Rows:
+    for task in stream.tasks:
+        if not len(task.validation):
+            raise InvalidArgument(f"probes look at validation rows, and {task.name} has none")
+    return blocks([task.validation for task in stream.tasks], MOST_ROWS)
+
+
+PROBES: dict[str, Callable[[Learner, Parts], Learner | Timed]] = {
+    "alignment": _alignment,
+    "look_ahead": _look_ahead,
+    "inter_task": _inter_task,
+}
+NEEDS = {
+    "alignment": ("replay_size",),
+    "look_ahead": ("inner_steps", "initial_rate"),
+    "inter_task": (),
+}
+"""Settings without which a learner has not what a probe measures."""

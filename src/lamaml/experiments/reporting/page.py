@@ -1,0 +1,150 @@
+"""Runs as one page that needs nothing else: tables, curves, heat maps, learning rates, settings."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jinja2
+from markupsafe import Markup
+
+from lamaml.experiments.reporting.comparisons import metrics_grid, pairs_grid
+from lamaml.experiments.reporting.figures import Drawn, Key, export, inline
+from lamaml.experiments.reporting.run_figures import Line, own_figures, shared_figures
+from lamaml.experiments.reporting.table import Grid
+from lamaml.experiments.reporting.tables import (
+    cell,
+    comparable,
+    describe,
+    difference,
+    reading,
+    spread,
+    timing,
+)
+from lamaml.experiments.storing.folders import write_text, writing
+from lamaml.experiments.storing.results import Run, summary
+
+_COLOURS = {
+    name: f"--series-{number}"
+    for number, name in enumerate(
+        ("la_maml", "c_maml", "sync_la_maml", "la_er", "er", "online", "mer", "gem", "a_gem", "ewc")
+    )
+}
+_DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}  # and their CSS
+
+
+class Entry(NamedTuple):
+    """A run as the page shows it."""
+
+    run: Run
+    summary: Mapping[str, Any]
+    label: str
+    colour: str
+    dashes: str
+    figures: list[Drawn]
+
+
+class Section(NamedTuple):
+    """The runs of one benchmark and protocol."""
+
+    name: str
+    title: str
+    reading: str
+    entries: list[Entry]
+    figures: list[Drawn]
+    pairs: Grid | None
+
+
+def write_report(runs: Sequence[Run], path: Path, files: Path | None = None) -> None:
+    """Write the page.
+
+    Args:
+      runs: what it shows.
+      path: of the page.
+      files: a folder for every figure as SVG and PDF, every table as Markdown, LaTeX and CSV.
+
+    Raises:
+      LamamlError: the page cannot be written there.
+    """
+    write_text(path, render(runs))
+    if files is not None:
+        write_files(runs, files)
+
+
+def write_files(runs: Sequence[Run], folder: Path) -> None:
+    """Write every figure and table of the page for itself."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for section in _sections(runs):
+        entries = [figure for entry in section.entries for figure in entry.figures]
+        for figure in [*section.figures, *entries]:
+            export(figure, folder)
+        metrics_grid(section.name, section.title, [e.summary for e in section.entries]).write(
+            folder
+        )
+        if section.pairs is not None:
+            section.pairs.write(folder)
+
+
+def pages() -> jinja2.Environment:
+    """The templates, and what they may call."""
+    loader = jinja2.PackageLoader("lamaml.experiments.reporting", "templates")
+    found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    found.globals |= {
+        "spread": spread,
+        "cell": cell,
+        "difference": difference,
+        "describe": describe,
+        "timing": timing,
+        "comparable": comparable,
+        "dashes": _DASHES,
+        "inline": lambda figure: Markup(inline(figure.draw, figure.name)),  # noqa: S704  (our SVG)
+    }
+    return found
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The page as HTML."""
+    page = pages().get_template("report.html").render(sections=_sections(runs))
+    return page.strip() + "\n"
+
+
+def _sections(runs: Sequence[Run]) -> list[Section]:
+    ordered = sorted(runs, key=_group)
+    return [_section(group, list(members)) for group, members in groupby(ordered, key=_group)]
+
+
+def _group(run: Run) -> tuple[str, str]:
+    return run.settings["benchmark"], run.settings["protocol"]
+
+
+def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
+    name = "-".join(group)
+    entries: list[Entry] = []
+    for run in runs:
+        alike = sum(entry.run.settings["learner"] == run.settings["learner"] for entry in entries)
+        entries.append(_entry(name, run, alike, several=_repeated(run, runs)))
+    entries.sort(key=lambda entry: -(entry.summary["ra"]["mean"] or 0))
+    benchmark, protocol = group
+    passes = "single pass" if protocol == "single" else "multiple passes"
+    return Section(
+        name,
+        f"{benchmark}, {passes}",
+        reading([entry.summary for entry in entries]),
+        entries,
+        shared_figures(name, [Line(e.run, Key(e.label, e.colour, e.dashes)) for e in entries]),
+        pairs_grid(name, [(entry.label, entry.summary) for entry in entries]),
+    )
+
+
+def _repeated(run: Run, runs: Sequence[Run]) -> bool:
+    return [other.settings["learner"] for other in runs].count(run.settings["learner"]) > 1
+
+
+def _entry(section: str, run: Run, alike: int, several: bool) -> Entry:
+    learner, found = run.settings["learner"], summary(run)
+    label = f"{learner} ({describe(found)})" if several else learner
+    colour = _COLOURS.get(learner, f"--series-{sum(map(ord, learner)) % len(_COLOURS)}")
+    dashes = list(_DASHES)[alike % len(_DASHES)]
+    name = f"{section}-{learner}" + (f"-{alike + 1}" if several else "")
+    return Entry(run, found, label, colour, dashes, own_figures(name, run))

@@ -1,0 +1,1 @@
+"""How runs are carried out: plans, worker processes, seeds and the console."""

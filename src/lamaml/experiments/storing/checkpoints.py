@@ -1,0 +1,273 @@
+"""A run's state on disk: whole, unaltered and of this run, or refused.
+
+A checkpoint is one safetensors file. Its tensors are the learner's state, the accuracy matrix and
+the baseline, named by their paths: `.state.params[0]['w']`, `.matrix`. Their structure is not
+stored: the reader brings a state of its own and takes nothing that is not like it. The header's
+`__metadata__` holds `format`, `settings`, `versions`, `data`, `code`, `place` and `seconds` as JSON
+texts; and `sha256`, the hash of the whole file with 64 zeros in its own place, so that not a byte
+changes unnoticed.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from lamaml._io import written_whole
+from lamaml.errors import DataCorrupt, LamamlError, Mismatch
+from lamaml.experiments.storing.folders import plain, writing
+from lamaml.training.loop import Checkpoint, Seconds
+from lamaml.types import State
+
+FORMAT = 1
+KEPT = 2
+LONGEST_HEADER = 1 << 20  # bytes
+_PATTERN = "checkpoint-*.safetensors"
+_ZEROS = b"0" * 64
+_HASH = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+# What parsing a file can raise whose author meant harm.
+_DAMAGE = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+    SafetensorError,
+)
+
+Note = Callable[[str], None]
+"""Is told what a person should know."""
+
+
+class Origin(NamedTuple):
+    """What decides a run's bits. A checkpoint of another origin is not gone on from."""
+
+    settings: Mapping[str, Any]  # seed and size among them
+    versions: Mapping[str, str]  # of the packages that compute
+    data: str  # a fingerprint of the stream
+    code: str | None  # the revision; a difference is only noted, as most change no number
+
+
+class _Arrays(NamedTuple):
+    """The tensors of a file; the names come from here."""
+
+    state: State
+    matrix: np.ndarray
+    baseline: np.ndarray
+
+
+def on_host(at: Checkpoint) -> Checkpoint:
+    """A copy that the next update, which reuses the state's buffers, leaves as it is."""
+    return at._replace(state=jax.tree.map(_stored, at.state))
+
+
+def write_checkpoint(folder: Path, at: Checkpoint, origin: Origin) -> Path:
+    """Write a checkpoint, then drop all but the last two.
+
+    Raises:
+      Unwritable: the older ones are as they were.
+    """
+    place = {"task": at.task, "update": at.update}
+    header = {"format": FORMAT, **origin._asdict(), "place": place, "seconds": at.seconds._asdict()}
+    metadata = {name: json.dumps(plain(value)) for name, value in header.items()}
+    tensors, _ = _flatten(_Arrays(at.state, at.matrix, at.baseline))
+    content = save(
+        {name: _stored(leaf) for name, leaf in tensors.items()},
+        metadata | {"sha256": _ZEROS.decode()},
+    )
+    end = 8 + int.from_bytes(content[:8], "little")
+    digest = hashlib.sha256(content).hexdigest().encode()
+    path = folder / f"checkpoint-{at.task:05}-{at.update:09}.safetensors"
+    with writing(path):
+        with written_whole(path) as file:
+            file.write(content[:end].replace(b'"sha256":"' + _ZEROS, b'"sha256":"' + digest))
+            file.write(memoryview(content)[end:])
+        for older in sorted(folder.glob(_PATTERN))[:-KEPT]:
+            older.unlink(missing_ok=True)
+    return path
+
+
+@contextmanager
+def written_beside(
+    folder: Path, origin: Origin, log: Path
+) -> Iterator[Callable[[Checkpoint], None]]:
+    """A function that writes checkpoints while updates go on; all are written at the block's end.
+
+    Args:
+      folder: of the seed.
+      origin: of the run.
+      log: is on the disk before a checkpoint that counts on its lines.
+
+    Raises:
+      Unwritable: at the next checkpoint or at the end.
+    """
+
+    def write_after_log(at: Checkpoint) -> None:
+        with writing(log), log.open("rb") as file:
+            os.fsync(file.fileno())
+        write_checkpoint(folder, at, origin)
+
+    with ThreadPoolExecutor(1) as thread:
+        last: Future[None] | None = None
+
+        def write(at: Checkpoint) -> None:
+            nonlocal last
+            if last:
+                last.result()
+            last = thread.submit(write_after_log, on_host(at))
+
+        yield write
+        if last:
+            last.result()
+
+
+def read_checkpoint(
+    path: Path, like: State, num_tasks: int, origin: Origin, note: Note = lambda message: None
+) -> Checkpoint:
+    """Read a checkpoint of this run.
+
+    Args:
+      path: the file. It is read into memory only once its hash is found right.
+      like: a state of the run: names, shapes and dtypes must be its.
+      num_tasks: of the stream.
+      origin: of the run.
+      note: is told of another revision of the code.
+
+    Raises:
+      DataCorrupt: the file is truncated, altered or of another kind.
+      Mismatch: it is whole, but of other settings, versions or data.
+    """
+    try:
+        header = _verified_header(path)
+        _require_same(path, header, origin, note)
+        task, update = (int(header["place"][word]) for word in ("task", "update"))
+        if not (0 <= task <= num_tasks and update >= 0):
+            raise ValueError(f"task {task}, update {update} is not in the stream")
+        empty = _Arrays(like, np.empty((num_tasks, num_tasks)), np.empty(num_tasks))
+        expected, structure = _flatten(empty)
+        found = load(path.read_bytes())
+        for name in sorted(expected.keys() | found.keys()):
+            _require_alike(name, expected.get(name), found.get(name))
+        leaves = [_restored(found[name], leaf) for name, leaf in expected.items()]
+        state, matrix, baseline = structure.unflatten(leaves)
+        return Checkpoint(task, update, state, matrix, baseline, {}, Seconds(**header["seconds"]))
+    except LamamlError:
+        raise
+    except OSError as error:
+        raise DataCorrupt(f"{path} cannot be read ({error.strerror})") from error
+    except _DAMAGE as error:
+        raise DataCorrupt(f"{path} is no whole checkpoint: {error}") from error
+
+
+def latest_good(
+    folder: Path,
+    like: Callable[[], State],
+    num_tasks: int,
+    origin: Origin,
+    *,
+    check: Callable[[Checkpoint], None] = lambda at: None,
+    note: Note = lambda message: None,
+) -> Checkpoint | None:
+    """The last checkpoint of a folder that is whole; None where there is none.
+
+    Args:
+      folder: of a seed. What is refused is set aside there, with `.refused` behind its name.
+      like: makes a state of the run, where one is needed.
+      num_tasks: of the stream.
+      origin: of the run.
+      check: raises DataCorrupt for one that the rest of the folder does not bear out.
+      note: is told what was refused, and what is used instead.
+
+    Raises:
+      Mismatch: the last whole one is of other settings, versions or data.
+    """
+    refused: list[tuple[Path, DataCorrupt]] = []
+    good, used = None, "the seed begins anew"
+    for path in sorted(folder.glob(_PATTERN), reverse=True):
+        try:
+            found = read_checkpoint(path, like(), num_tasks, origin, note)
+            check(found)
+        except DataCorrupt as error:
+            refused.append((path, error))
+        else:
+            good, used = found, f"{path.name} is used instead"
+            break
+    for path, damage in refused:
+        note(f"{damage}; {used}")
+        path.rename(path.with_name(f"{path.name}.refused"))
+    return good
+
+
+def _verified_header(path: Path) -> dict[str, Any]:
+    """The metadata of a file that hashes to what it says, read piece by piece."""
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        if len(start) < 8 or length > LONGEST_HEADER:
+            raise ValueError("it does not begin like one")
+        text = file.read(length)
+        claimed = _HASH.findall(text)
+        if len(claimed) != 1:
+            raise ValueError("it has no hash")
+        content = hashlib.sha256(start + text.replace(claimed[0], _ZEROS))
+        while piece := file.read(1 << 20):
+            content.update(piece)
+    if content.hexdigest().encode() != claimed[0]:
+        raise ValueError("its content is not what its hash says")
+    metadata = json.loads(text)["__metadata__"]
+    return {name: json.loads(value) for name, value in metadata.items() if name != "sha256"}
+
+
+def _require_same(path: Path, header: Mapping[str, Any], origin: Origin, note: Note) -> None:
+    if header["format"] != FORMAT:
+        raise Mismatch(f"{path} is of format {header['format']}; this lamaml reads {FORMAT}")
+    for part in ("settings", "versions"):
+        there, here = header[part], plain(getattr(origin, part))
+        names = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+        if names:
+            pairs = (f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
+            raise Mismatch(f"{path} is of other {part}: {'; '.join(pairs)}")
+    if header["data"] != origin.data:
+        raise Mismatch(f"{path} is of other data: the stream's rows have changed since")
+    if header["code"] != origin.code:
+        note(f"{path} is of revision {header['code']}, this is {origin.code}: bits may differ")
+
+
+def _require_alike(name: str, expected: Any, found: np.ndarray | None) -> None:
+    if expected is None or found is None:
+        raise ValueError(f"{name} is {'too much' if expected is None else 'missing'}")
+    wanted = _stored(expected)
+    if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        shapes = f"{found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
+        raise ValueError(f"{name} is {shapes}")
+
+
+def _flatten(arrays: _Arrays) -> tuple[dict[str, Any], Any]:
+    """Leaves by their path, and their structure."""
+    leaves, structure = jax.tree_util.tree_flatten_with_path(arrays)
+    return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}, structure
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _stored(leaf: Any) -> np.ndarray:
+    """A leaf as a file holds it: keys as their numbers, dtypes unknown to NumPy as their bits."""
+    array = np.array(jax.random.key_data(leaf) if _is_key(leaf) else leaf, order="C")
+    return array if array.dtype.kind in "biufc" else array.view(f"u{array.dtype.itemsize}")
+
+
+def _restored(array: np.ndarray, like: Any) -> Any:
+    if isinstance(like, np.ndarray):
+        return array
+    if _is_key(like):
+        return jax.random.wrap_key_data(jnp.array(array), impl=jax.random.key_impl(like))
+    return jnp.array(array.view(like.dtype))  # a copy: updates reuse it

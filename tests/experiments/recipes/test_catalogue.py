@@ -1,0 +1,25 @@
+"""The catalogue reads files; what the modules themselves say must be the same."""
+
+from lamaml.experiments.recipes import load as recipes
+from lamaml.experiments.recipes.catalogue import benchmarks, learners
+from lamaml.learners import LEARNERS
+
+
+def test_learners_are_the_registered_ones() -> None:
+    assert set(learners()) == set(LEARNERS)
+    assert all(about.endswith(".") for about in learners().values())
+
+
+def test_benchmarks_are_the_recipe_files() -> None:
+    assert [benchmark.name for benchmark in benchmarks()] == recipes.benchmarks()
+    assert all(benchmark.about for benchmark in benchmarks())
+
+
+def test_cells_are_the_recipes() -> None:
+    for benchmark in benchmarks():
+        known = [cell for cell in recipes.cells(benchmark.name) if cell[1] in LEARNERS]
+        assert [(cell.protocol, cell.learner) for cell in benchmark.cells] == known
+        for cell in benchmark.cells:
+            found = recipes.recipe(benchmark.name, cell.learner, protocol=cell.protocol)
+            assert found.preset == cell.default
+            assert {m: list(pair) for m, pair in found.published.items()} == cell.published

@@ -1,0 +1,99 @@
+"""Every cell of the paper's tables, against the signatures it is made for."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import pytest
+
+from lamaml.errors import InvalidArgument
+from lamaml.experiments.recipes.load import (
+    MODELS,
+    PRESETS,
+    benchmarks,
+    cells,
+    presets,
+    realize,
+    recipe,
+    setting_owners,
+)
+from lamaml.learners import LEARNERS
+from lamaml.training.loop import Schedule
+from lamaml.types import Learner
+
+CELLS = [
+    pytest.param(
+        benchmark, protocol, learner, preset, id=f"{benchmark}-{protocol}-{learner}-{preset}"
+    )
+    for benchmark in benchmarks()
+    for protocol, learner in cells(benchmark)
+    for preset in presets(benchmark, protocol, learner)
+]
+FACTS = {
+    "apply": lambda params, x: x,
+    "num_tasks": 20,
+    "num_classes": 100,
+    "classes_per_task": 5,
+    "task_size": 100,
+}
+
+
+@pytest.mark.parametrize(("benchmark", "protocol", "learner", "preset"), CELLS)
+def test_a_cell_makes_a_learner_a_network_and_a_schedule(benchmark, protocol, learner, preset):
+    made = recipe(benchmark, learner, protocol=protocol, preset=preset)
+    owners = setting_owners(made.stream, made.model, learner)
+    parts: dict[str, dict] = {"learner": {}, "model": {}, "schedule": {}, "stream": {}}
+    for name, value in made.settings.items():
+        parts[owners[name]][name] = value
+    builder = LEARNERS[learner]
+    facts = {name: value for name, value in FACTS.items() if name in builder.__annotations__}
+    built = builder(lambda params, batch: jnp.zeros(()), **facts, **parts["learner"])
+    assert isinstance(built, Learner)
+    assert Schedule(**parts["schedule"]).batch_size >= 1
+    shape = 784 if made.model == "mlp" else (32, 32, 3)
+    assert MODELS[made.model](shape, 10, **parts["model"]).apply
+
+
+def test_the_papers_tables_are_complete():
+    mnist = {"online", "ewc", "gem", "mer", "c_maml", "sync_la_maml", "la_maml"}
+    for benchmark in ("mnist_rotations", "mnist_permutations", "mnist_many_permutations"):
+        found = {
+            learner
+            for protocol, learner in cells(benchmark)
+            if recipe(benchmark, learner, protocol=protocol).published
+        }
+        assert found == mnist
+    images = {
+        "er",
+        "icarl",
+        "gem",
+        "a_gem",
+        "meta_bgd",
+        "c_maml",
+        "la_er",
+        "sync_la_maml",
+        "la_maml",
+    }
+    for benchmark in ("cifar100", "tiny_imagenet"):
+        by_protocol: dict[str, set] = {"single": set(), "multiple": set()}
+        for protocol, learner in cells(benchmark):
+            by_protocol[protocol].add(learner)
+        assert by_protocol["single"] >= images | {"mer"}
+        assert by_protocol["multiple"] >= images
+
+
+def test_a_preset_a_cell_has_not_is_refused():
+    with pytest.raises(InvalidArgument, match="preset"):
+        recipe("mnist_rotations", "la_maml", preset="tuned")
+    assert PRESETS == ("authors", "paper", "tuned")
+    assert recipe("mnist_rotations", "sync_la_maml").preset == "tuned"
+
+
+def test_seeds_share_a_learner_and_settings_do_not():
+    """What is compiled for one seed serves the next."""
+    made = recipe("digits_rotations", "la_maml")
+    small = {"num_tasks": 2, "num_samples": 20}
+    first, second = (realize(made, seed, **small) for seed in (0, 1))
+    assert first.model is second.model
+    assert first.learner is second.learner
+    other = replace(made, settings={**made.settings, "hyper_rate": 0.01})
+    assert realize(other, 0, **small).learner is not first.learner

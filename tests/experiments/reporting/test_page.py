@@ -1,0 +1,199 @@
+"""The page: self-contained, with the numbers, and no wider than the screen."""
+
+import errno
+import json
+import os
+import re
+import shutil
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import needs_chromium, opened
+
+from lamaml.errors import DataCorrupt, Unwritable
+from lamaml.experiments.reporting.comparisons import pairs_grid
+from lamaml.experiments.reporting.figures import Drawn, Series, curves, export, heat_map, inline
+from lamaml.experiments.reporting.page import render, write_report
+from lamaml.experiments.reporting.table import Grid
+from lamaml.experiments.reporting.tables import spread
+from lamaml.experiments.storing.results import Run, read_run, summary
+
+VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "image", "rect"}
+
+
+@pytest.fixture(scope="module")
+def runs(small_run: Run, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """A run, another of the same learner that diverged in part, and one of another learner."""
+    folder = tmp_path_factory.mktemp("runs")
+    partly = Path(shutil.copytree(small_run.folder, folder / "partly"))
+    (partly / "seed-1/status.json").write_text('{"status": "diverged", "message": "<nan>"}')
+    other = Path(shutil.copytree(small_run.folder, folder / "other"))
+    settings = json.loads((other / "settings.json").read_text())
+    settings |= {"learner": "er", "published": {"ra": [77.42, 0.65]}}
+    (other / "settings.json").write_text(json.dumps(settings))
+    return [small_run, read_run(partly), read_run(other)]
+
+
+@pytest.fixture(scope="module")
+def page(runs: list[Run]) -> str:
+    return render(runs)
+
+
+def test_it_needs_nothing_else(page: str) -> None:
+    assert not re.search(r"https?:|<script|<link|@import|<iframe", page)
+    for source in re.findall(r'(?:src|href)="([^"]*)"', page):
+        assert source.startswith(("#", "data:image/png;base64,"))
+
+
+def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
+    for run in runs:
+        found = summary(run)
+        for metric in ("ra", "bti", "la", "fwt"):
+            assert spread(found[metric]["mean"], found[metric]["sd"]) in page
+    assert "77.42 ± 0.65" in page
+    assert "hyper_rate" in page
+    assert "diverged, &lt;nan&gt;" in page
+    layers = ("hidden_1", "hidden_2", "head")
+    assert page.count("<figcaption>") == 5 + 3 * (2 + len(layers))
+    assert all(page.count(f"Learning rates of {layer}") == 3 for layer in layers)
+
+
+def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> None:
+    write_report(runs, tmp_path / "page.html", tmp_path / "files")
+    suffixes = [path.suffix for path in (tmp_path / "files").iterdir()]
+    assert suffixes.count(".svg") == suffixes.count(".pdf") == 20
+    assert suffixes.count(".md") == suffixes.count(".tex") == suffixes.count(".csv") == 2
+    drawing = (tmp_path / "files/digits_rotations-single-seen.svg").read_text()
+    assert "#2f5fd0" in drawing  # the page's blue, in the light
+    assert "var(--" not in drawing
+    words = re.findall(r">([^<>]+)</text>", drawing)
+    assert "Accuracy on the tasks seen so far" in words
+    assert any(word.startswith("la_maml") for word in words)
+    table = (tmp_path / "files/digits_rotations-single.csv").read_text()
+    assert table.startswith("learner,run,finished,RA,BTI,LA,FWT,paper's RA,ms/update\n")
+    assert sorted(row.split(",")[0] for row in table.split("\n")[1:-1]) == [
+        "er",
+        "la_maml",
+        "la_maml *",  # of which a seed diverged
+    ]
+    assert table.count(",2 of 2,") == 2
+    assert table.count(",1 of 2,") == 1
+    latex = (tmp_path / "files/digits_rotations-single.tex").read_text()
+    assert r"la\_maml" in latex
+    assert "±" not in latex
+
+
+def test_two_learners_seed_by_seed(runs: list[Run]) -> None:
+    one = summary(runs[0])
+    other = summary(runs[2]) | {"ra": {"values": [v - 2.0 for v in one["ra"]["values"]]}}
+    other["ra"]["values"][1] += 1.0
+    grid = pairs_grid("digits", [("la_maml", one), ("er", other)])
+    assert grid is not None
+    assert grid.rows == [["la_maml", "er", "2", "+1.50", "−4.85 to +7.85", "no"]]
+    other["ra"]["values"][1] = None  # that seed diverged
+    assert pairs_grid("digits", [("la_maml", one), ("er", other)]) is None
+    assert pairs_grid("digits", [("la_maml", one), ("er", one | {"num_tasks": 7})]) is None
+    assert pairs_grid("digits", [("la_maml", one), ("er", one | {"data": ["x", "y"]})]) is None
+
+
+def test_rates_are_counted_by_layer_and_task(small_run: Run) -> None:
+    for seed in small_run.seeds:
+        found = seed.rates()
+        assert len(found) == 2
+        sizes = {name: sum(layer["counts"]) for name, layer in found[0].items()}
+        assert sizes == {"hidden_1": 6500, "hidden_2": 10_100, "head": 1010}
+        # Nearly all are still near the initial rate, .15.
+        layer = found[0]["hidden_1"]
+        assert layer["low"] <= 0.15 <= layer["high"]
+
+
+def test_it_is_well_formed(page: str) -> None:
+    class Balance(HTMLParser):
+        open: list[str]
+
+        def handle_starttag(self, tag: str, attributes: object) -> None:
+            if tag not in VOID:
+                self.open.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag not in VOID:
+                assert self.open.pop() == tag
+
+    parser = Balance()
+    parser.open = []
+    parser.feed(page)
+    assert parser.open == []
+    names = re.findall(r'\bid="([^"]+)"', page)
+    assert len(names) == len(set(names))
+
+
+def test_the_same_runs_give_the_same_page(page: str, runs: list[Run]) -> None:
+    assert render(runs) == page
+
+
+def test_colours_are_the_pages_own() -> None:
+    values = np.random.default_rng(0).random((2, 1000))
+    series = [Series(np.arange(1000), values, "--series-0")]
+    drawing = inline(partial(curves, series, "updates", percent=False), "a")
+    assert "var(--series-0)" in drawing
+    assert not re.search(r"#0[0-4]0[0-4]0[0-9]", drawing)
+    assert len(drawing) < 60_000
+
+
+def test_large_matrices_are_drawn_without_numbers() -> None:
+    assert inline(partial(heat_map, np.full((2, 2), 0.25)), "a").count(">25<") == 4
+    assert inline(partial(heat_map, np.full((30, 30), 0.25)), "a").count(">25<") <= 2  # tick labels
+
+
+def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
+    matrix = np.array([[0.21, 0.1, np.nan], [np.nan, 0.32, 0.1], [np.nan, np.nan, 0.43]])
+    drawing = inline(partial(heat_map, matrix), "a")
+    assert [drawing.count(f">{number}<") for number in (21, 32, 43)] == [3, 2, 1]
+
+
+def test_a_page_that_cannot_be_written(runs: list[Run], tmp_path: Path) -> None:
+    with pytest.raises(Unwritable, match="cannot be written"):
+        write_report(runs, tmp_path)
+
+
+def test_a_damaged_run_is_what_the_error_is_about(small_run: Run, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(small_run.folder, tmp_path / "run"))
+    (folder / "seed-0/diagnostics.jsonl").write_text("{\n")
+    with pytest.raises(DataCorrupt, match=r"diagnostics\.jsonl is missing or damaged"):
+        write_report([read_run(folder)], tmp_path / "page.html")
+
+
+def test_what_was_there_stays_whole_where_the_new_cannot_be_written(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    for name in ("page.html", "figure.svg"):
+        (tmp_path / name).write_text("older")
+    with pytest.raises(Unwritable, match="No space left"):
+        write_report(runs, tmp_path / "page.html")
+    with pytest.raises(Unwritable, match="No space left"):
+        export(Drawn("figure", "", (), partial(heat_map, np.eye(2))), tmp_path)
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == {"page.html": "older", "figure.svg": "older"}
+
+
+def test_latex_is_written_so_that_it_can_be_read() -> None:
+    grid = Grid("a", "", ["x", "y"], [["50 % ± 1", r"a_b&c#d$e{f}~g^h\i"]])
+    assert r"50 \% $\pm$ 1 & a\_b\&c\#d\$e\{f\}\textasciitilde{}g\textasciicircum{}h" in grid.latex
+    assert r"\textbackslash{}i \\" in grid.latex
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [400, 1400])
+def test_it_fits_the_screen(page: str, width: int, tmp_path: Path) -> None:
+    found = opened(page, width, tmp_path)
+    assert found["wide"] == width
+    assert found["high"] > 900
+    assert found["drawn"]
+    assert not found["console"]

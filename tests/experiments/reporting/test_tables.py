@@ -1,0 +1,121 @@
+"""What a terminal shows."""
+
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from lamaml.experiments.recipes.catalogue import benchmarks, learners
+from lamaml.experiments.recipes.listing import listing
+from lamaml.experiments.reporting.tables import (
+    bench_table,
+    comparable,
+    comparison_table,
+    describe,
+    difference,
+    reading,
+    run_table,
+    timing,
+)
+from lamaml.experiments.storing.results import Run, summary
+
+
+def text_of(renderable: RenderableType, width: int = 80) -> str:
+    console = Console(width=width, record=True, file=None, quiet=False, force_terminal=False)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+@pytest.fixture
+def made_up(small_run: Run) -> dict[str, Any]:
+    """A full-size run with the paper's value beside it."""
+    return summary(small_run) | {
+        "num_tasks": None,
+        "num_samples": None,
+        "ra": {"mean": 76.5, "sd": 0.5, "values": [76.0, 77.0]},
+        "bti": {"mean": -9.125, "sd": 0.5, "values": [-9.0, -9.25]},
+        "published": {"ra": (77.42, 0.65), "bti": (-8.64, 0.403)},
+    }
+
+
+def test_a_run_beside_the_paper(made_up: dict[str, Any]) -> None:
+    text = text_of(run_table(made_up))
+    assert "76.50 ± 0.50   77.42 ± 0.65        −0.92" in text
+    assert "−9.12 ± 0.50   −8.64 ± 0.40        −0.48" in text
+    assert "la_maml on digits_rotations, preset authors, 2 seeds" in text
+    assert "A seed: 30 updates of " in text
+    assert "full benchmark" not in text
+
+
+def test_a_small_run_says_that_it_is_not_the_papers(made_up: dict[str, Any]) -> None:
+    small = made_up | {"num_tasks": 2, "changed": ["hyper_rate"]}
+    assert comparable(made_up)
+    assert not comparable(small)
+    assert describe(small) == "preset authors, 2 seeds, with hyper_rate=0.3, only 2 tasks"
+    assert "The paper's value is for the full benchmark" in text_of(run_table(small))
+
+
+def test_a_comparison_fits_eighty_columns(made_up: dict[str, Any]) -> None:
+    diverged = made_up | {
+        "learner": "sync_la_maml",
+        "statuses": ["finished", "diverged"],
+        "diverged_at": [None, {"task": 2, "update": 30}],
+        "published": {},
+    }
+    text = text_of(comparison_table([made_up, diverged], "title"))
+    assert " la_maml          76.5 ± 0.5   −9.1 ± 0.5 " in text
+    assert "* sync_la_maml, seed 1: diverged at task 2, update 30" in text
+    assert " sync_la_maml *   76.5 ± 0.5 " in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_run_without_a_seed_that_did_not_diverge_is_a_star(made_up: dict[str, Any]) -> None:
+    nothing = {metric: {"mean": None, "sd": None} for metric in ("ra", "bti", "la", "fwt")}
+    place = {"task": 1, "update": 3}
+    gone = made_up | nothing | {"statuses": ["diverged"] * 2, "diverged_at": [place, place]}
+    text = text_of(run_table(gone))
+    assert "RA    retained accuracy      *   77.42 ± 0.65            –" in text
+    assert "* la_maml, seed 0: diverged at task 1, update 3" in text
+    assert " la_maml *    *     *    *     * " in text_of(comparison_table([gone], "title"))
+
+
+def test_the_reading_names_best_and_worst(made_up: dict[str, Any]) -> None:
+    worse = made_up | {"learner": "online", "ra": {"mean": 40.0}, "bti": {"mean": -41.0}}
+    sentence = reading([worse, made_up])
+    assert "la_maml still answers 76.5 %" in sentence
+    assert "36.5 points more than online" in sentence
+    assert "it has lost 9.1 points, online has lost 41.0 points" in sentence
+    assert reading([made_up]) == ""
+    assert reading([worse, made_up | {"num_tasks": 2}]) == ""
+
+
+def test_nothing_known_is_a_dash(made_up: dict[str, Any]) -> None:
+    nothing = {"mean": None, "sd": None, "values": [None, None]}
+    empty = made_up | dict.fromkeys(("ra", "bti", "la", "fwt"), nothing)
+    empty |= {"ms_per_update": None, "statuses": ["failed", "failed"]}
+    assert timing(empty) == "no seed finished"
+    assert difference(None, (77.0, 1.0)) == "–"
+    assert "–" in text_of(run_table(empty))
+    assert "–" in text_of(comparison_table([empty], "title"))
+
+
+def test_the_benchmark_table() -> None:
+    row = {"learner": "la_maml", "model": "mlp", "order": "first", "threads": 1}
+    row |= {"ms": 2.0, "gflop": 0.1, "share": 0.5}
+    estimator = {"threads": 1, "partial_fit_ms": 2.4, "bare_update_ms": 2.0, "ratio": 1.2}
+    estimator |= {"predict_one_ms": 0.3, "programs_compiled": 7}
+    measured = {"gemm_gflops": {"1": 100.0, "2": 190.0}, "updates": [row]}
+    measured |= {"mer": [], "gem": [], "checkpoints": [], "estimator": [estimator]}
+    text = text_of(bench_table(measured), width=200)
+    assert "100 GFLOP/s with 1, 190 GFLOP/s with 2 threads" in text
+    assert "2.00      50.0    50 %" in text
+    assert "10 rows are learned in 2.40 ms, 1.20 times the bare update" in text
+    assert "answered in 0.30 ms; 1,000 sizes of a call compile 7 programs" in text
+
+
+def test_the_listing_names_everything() -> None:
+    text = text_of(listing(benchmarks(), learners()))
+    for name in [*learners(), *(benchmark.name for benchmark in benchmarks())]:
+        assert name in text
+    assert "la_maml\u00a077.4" in text

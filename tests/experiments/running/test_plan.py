@@ -1,0 +1,177 @@
+"""Going on with a run: the same bits, or a refusal that says why."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lamaml.errors import InvalidArgument, Mismatch, Unwritable
+from lamaml.experiments.running.engines import Event
+from lamaml.experiments.running.plan import Plan, execute, resume
+from lamaml.experiments.storing.results import Run, read_run
+
+FILES = ("accuracy.json", "diagnostics.jsonl", "facts.json")
+MIDDLE, END = (f"checkpoint-0000{task}-000000000.safetensors" for task in (1, 2))
+
+
+def rewound(run: Run, out: Path, *seeds: int) -> Path:
+    """A copy of a run as if it had been killed as soon as its first task was learned.
+
+    The files are ahead of the checkpoint, as they may be: they are written first.
+    """
+    shutil.copytree(run.folder, out)
+    (out / "summary.json").unlink()
+    for seed in seeds:
+        folder = out / f"seed-{seed}"
+        (folder / END).unlink()
+        (folder / "status.json").write_text('{"status": "running", "message": ""}')
+        (folder / "status.json.123.part").write_text("{")
+    return out
+
+
+def go_on(folder: Path) -> tuple[Run, list[str]]:
+    """Resume a run; what it then is, and the notes."""
+    events: list[Event] = []
+    (run,) = resume([Plan.of_run(read_run(folder))], events.append, processes=1)
+    return run, [event.data["message"] for event in events if event.kind == "note"]
+
+
+def assert_same_bits(run: Run, reference: Run) -> None:
+    for seed, expected in zip(run.seeds, reference.seeds, strict=True):
+        assert seed.finished
+        for name in FILES:
+            found = (seed.folder / name).read_bytes()
+            assert found == (expected.folder / name).read_bytes(), (seed.seed, name)
+        assert not list(seed.folder.glob("*.part"))
+
+
+@pytest.fixture(autouse=True)
+def _compiled(compiled: Path) -> None:
+    """What one test has compiled the next need not."""
+
+
+def test_a_finished_seed_is_left_alone(small_run: Run, tmp_path: Path) -> None:
+    folder = rewound(small_run, tmp_path / "run", 1)
+    before = {path: path.stat().st_mtime_ns for path in (folder / "seed-0").iterdir()}
+    run, notes = go_on(folder)
+    assert_same_bits(run, small_run)
+    assert {path: path.stat().st_mtime_ns for path in (folder / "seed-0").iterdir()} == before
+    assert notes == []
+    found, expected = (
+        json.loads((path / "summary.json").read_text()) for path in (folder, small_run.folder)
+    )
+    assert found["ra"] == expected["ra"]
+
+
+def test_damaged_checkpoints_cost_time_and_nothing_else(small_run: Run, tmp_path: Path) -> None:
+    folder = rewound(small_run, tmp_path / "run", 0, 1)
+    shutil.copy(folder / "seed-1" / MIDDLE, folder / "seed-1" / END)
+    for damaged in (folder / "seed-0" / MIDDLE, folder / "seed-1" / END):
+        damaged.write_bytes(damaged.read_bytes()[:-1])
+    run, notes = go_on(folder)
+    assert_same_bits(run, small_run)
+    anew, instead = notes
+    assert f"{folder}/seed-0/{MIDDLE} is no whole checkpoint" in anew
+    assert anew.endswith("; the seed begins anew")
+    assert instead.endswith(f"; {MIDDLE} is used instead")
+
+
+def test_a_checkpoint_whose_log_is_lost_is_refused(small_run: Run, tmp_path: Path) -> None:
+    folder = rewound(small_run, tmp_path / "run", 0)
+    log = folder / "seed-0/diagnostics.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:14]))
+    run, (note,) = go_on(folder)
+    assert_same_bits(run, small_run)
+    assert "diagnostics.jsonl has 14 of 15 lines; the seed begins anew" in note
+
+
+def test_a_run_stopped_before_its_last_word_is_finished(small_run: Run, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(small_run.folder, tmp_path / "run"))
+    (folder / "seed-0/status.json").write_text('{"status": "running", "message": ""}')
+    (folder / "seed-0/accuracy.json").unlink()
+    run, _ = go_on(folder)
+    assert_same_bits(run, small_run)
+
+
+def test_other_settings_are_named(small_run: Run, tmp_path: Path) -> None:
+    folder = rewound(small_run, tmp_path / "run", 0)
+    settings = json.loads((folder / "settings.json").read_text())
+    settings |= {"threads": 2, "num_samples": 40}
+    settings["settings"]["hyper_rate"] = 0.5
+    (folder / "settings.json").write_text(json.dumps(settings))
+    with pytest.raises(Mismatch) as refusal:
+        go_on(folder)
+    for words in ("hyper_rate 0.3 there, 0.5 here", "threads 1 there, 2 here", "num_samples 30"):
+        assert words in str(refusal.value)
+    assert (folder / "seed-0" / MIDDLE).exists()
+    assert json.loads((folder / "seed-0/status.json").read_text())["status"] == "running"
+
+
+def test_changed_rows_are_noticed(tmp_path: Path, small_plan: Callable[..., Plan]) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "mine.npz"
+    x, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    np.savez(path, x=x, y=y, task=np.arange(60) // 30)
+    sizes = {"num_tasks": None, "num_samples": None, "seeds": [0], "benchmark": "arrays"}
+    plan = small_plan(tmp_path / "run", "online", [f"path={path}"], **sizes)
+    execute([plan], lambda event: None)
+    (plan.out / "seed-0/status.json").write_text('{"status": "running", "message": ""}')
+    x[-1, -1] += 1  # one number, of the last task
+    np.savez(path, x=x, y=y, task=np.arange(60) // 30)
+    with pytest.raises(Mismatch, match="rows have changed"):
+        go_on(plan.out)
+
+
+def test_a_run_of_an_older_lamaml_is_named(small_run: Run, tmp_path: Path) -> None:
+    folder = rewound(small_run, tmp_path / "run", 0)
+    settings = json.loads((folder / "settings.json").read_text())
+    del settings["checkpoint_every"]
+    (folder / "settings.json").write_text(json.dumps(settings))
+    with pytest.raises(Mismatch, match="without checkpoints"):
+        go_on(folder)
+
+
+def test_runs_with_different_threads_are_resumed_one_by_one(
+    tmp_path: Path, small_plan: Callable[..., Plan]
+) -> None:
+    plans = [small_plan(tmp_path / str(threads), threads=threads) for threads in (1, 2)]
+    with pytest.raises(InvalidArgument, match="one by one"):
+        resume(plans, lambda event: None)
+
+
+def test_a_plan_is_read_back_from_its_folder(small_run: Run) -> None:
+    plan = Plan.of_run(small_run)
+    assert plan.settings() == json.loads((small_run.folder / "settings.json").read_text())
+    assert plan.settings()["checkpoint_every"] == 500
+    assert plan.left() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits another process with prlimit")
+def test_a_full_disk_stops_a_run_that_then_goes_on(
+    small_plan: Callable[..., Plan], tmp_path: Path
+) -> None:
+    """The disk is full from a moment in the second task on; checkpoints are five updates apart."""
+    import resource
+
+    plan = small_plan(tmp_path / "run", seeds=[0, 1], checkpoint_every=5)
+    reference = small_plan(tmp_path / "reference", seeds=[0, 1], checkpoint_every=5)
+    (expected,) = execute([reference], lambda event: None, processes=1)
+    pids = []
+
+    def fill(event: Event) -> None:
+        if event.kind == "ready":
+            pids.append(event.data["pid"])
+        if event.kind == "progress" and event.data["updates"] == 20:
+            resource.prlimit(pids[0], resource.RLIMIT_FSIZE, (1000, 1000))
+
+    with pytest.raises(Unwritable, match="cannot be written"):
+        execute([plan], fill, processes=1)
+    seed = plan.out / "seed-0"
+    assert list(seed.glob("checkpoint-*.safetensors"))
+    assert not list(seed.glob("*.part"))
+    run, notes = go_on(plan.out)
+    assert_same_bits(run, expected)
+    assert notes == []

@@ -1,0 +1,150 @@
+"""Making room for a run, and JSON that every reader can read."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lamaml.errors import DataCorrupt, InUse, InvalidArgument, Unwritable
+from lamaml.experiments.storing.folders import (
+    append_json,
+    clear_leftovers,
+    fingerprint,
+    keep_lines,
+    new_folder,
+    plain,
+    write_json,
+)
+from lamaml.experiments.storing.results import find_runs
+
+
+def a_run(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "settings.json").write_text("old")
+    return folder
+
+
+def test_an_existing_run_is_not_overwritten(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "run")
+    words = f"`lamaml resume {folder}` goes on with it, --overwrite replaces it"
+    with pytest.raises(InvalidArgument, match=words), new_folder(folder):
+        pass
+    assert (folder / "settings.json").read_text() == "old"
+
+
+def test_overwriting_begins_with_an_empty_folder(tmp_path: Path) -> None:
+    with new_folder(a_run(tmp_path / "run"), overwrite=True) as folder:
+        assert list(folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def leave_half_a_run(
+    folder: Path, error: BaseException, *, overwrite: bool = False, half: str = "half"
+) -> None:
+    with new_folder(folder, overwrite=overwrite):
+        (folder / half).touch()
+        raise error
+
+
+def test_a_refused_run_gives_the_old_one_back(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "run")
+    with pytest.raises(InvalidArgument):
+        leave_half_a_run(folder, InvalidArgument("no"), overwrite=True)
+    assert (folder / "settings.json").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_an_interrupted_run_is_kept(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        leave_half_a_run(tmp_path / "run", KeyboardInterrupt())
+    assert (tmp_path / "run/half").exists()
+
+
+def test_what_was_learned_is_kept_whatever_is_refused_later(tmp_path: Path) -> None:
+    folder = a_run(tmp_path / "run")
+    with pytest.raises(Unwritable):
+        leave_half_a_run(folder, Unwritable("full"), overwrite=True, half="seed-0")
+    assert (folder / "seed-0").exists()
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_another_command_has_just_made_is_not_removed(tmp_path: Path) -> None:
+    with pytest.raises(InUse), new_folder(tmp_path / "run"):
+        raise InUse("by another")
+    assert (tmp_path / "run").exists()
+
+
+def test_what_a_command_leaves_that_was_killed_as_it_began_is_no_run(tmp_path: Path) -> None:
+    for name in ("lock", "environment.json", "settings.json.12.part"):
+        (tmp_path / name).touch()
+    with new_folder(tmp_path) as folder:
+        assert folder == tmp_path
+
+
+def test_other_folders_are_never_touched(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(InvalidArgument, match="not a run folder"):
+        new_folder(tmp_path, overwrite=True).__enter__()
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(InvalidArgument, match="--out"), new_folder(folder):
+            pass
+
+
+def test_float32_keeps_its_bits(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=100).astype(np.float32)
+    write_json(tmp_path / "x.json", values)
+    again = np.array(json.loads((tmp_path / "x.json").read_text()), np.float32)
+    assert np.array_equal(values, again)
+
+
+def test_nan_becomes_null(tmp_path: Path) -> None:
+    append_json(tmp_path / "x.jsonl", [{"loss": [np.float32("nan"), float("inf")]}, {"loss": 1.0}])
+    append_json(tmp_path / "x.jsonl", [{"loss": []}])
+    lines = (tmp_path / "x.jsonl").read_text().splitlines()
+    assert lines == ['{"loss":[null,null]}', '{"loss":1.0}', '{"loss":[]}']
+
+
+def test_lines_are_cut_back(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    for torn in (b"", b"3\n", b"3\n4"):
+        path.write_bytes(b"1\n2\n" + torn)
+        keep_lines(path, 2)
+        assert path.read_bytes() == b"1\n2\n"
+    path.write_bytes(b"1\n2")
+    with pytest.raises(DataCorrupt, match=r"x\.jsonl has 1 of 2 lines"):
+        keep_lines(path, 2)
+    assert path.read_bytes() == b"1\n2"
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for write in (write_json, append_json):
+        with pytest.raises(Unwritable, match=r"x\.json cannot be written \(.+\)"):
+            write(tmp_path / "file" / "x.json", [])
+
+
+def test_a_fingerprint_depends_on_content_alone() -> None:
+    assert fingerprint({"a": 1, "b": (2,)}) == fingerprint({"b": [np.int64(2)], "a": 1})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+    assert plain(Path("a")) == "a"
+
+
+def test_what_a_killed_command_has_set_aside_goes_once_the_new_run_has_begun(
+    tmp_path: Path,
+) -> None:
+    folder, aside = tmp_path / "run", tmp_path / ".run.replaced"
+    for place in (folder, aside):
+        place.mkdir()
+        (place / "settings.json").write_text("{}")
+    assert find_runs(tmp_path) == [folder]
+    clear_leftovers(folder)
+    assert aside.exists()
+    (folder / "seed-0").mkdir()
+    clear_leftovers(folder)
+    assert not aside.exists()
