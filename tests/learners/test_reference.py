@@ -1,30 +1,26 @@
-"""Update by update, the numbers that the authors' code computes (../shared/reference)."""
+"""The learners compute, update by update, what the authors' code computes (tests/references)."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from reference_files import FOLDER, as_params, difference, read
 
 from lamaml.learners import LEARNERS
 from lamaml.memory import Reservoir
 from lamaml.models import cnn, cross_entropy, mlp
 from lamaml.types import Batch
 
-FOLDER = Path(__file__).parents[3] / "shared" / "reference"
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no reference numbers in {FOLDER}")
-
-MLP_LAYERS = ["hidden_1", "hidden_2", "head"]
-CNN_LAYERS = ["convolution_1", "convolution_2", "convolution_3", "hidden_1", "hidden_2", "head"]
 META = ["c_maml", "sync_la_maml", "la_maml"]
 CASES = [
     f"{learner}_{net}_{order}"
     for learner in META
     for net in ("mlp", "cnn")
     for order in ("first", "second")
-]
+] + ["er_cnn", "la_er_cnn"]
+TOLERANCE = 2e-6
 SETTINGS = {
     "--alpha_init": "initial_rate",
     "--opt_lr": "hyper_rate",
@@ -34,36 +30,8 @@ SETTINGS = {
 }
 
 
-def as_ours(tensor, layer):
-    """A weight of the authors' network in our layout."""
-    if tensor.ndim == 4:  # (out, in, 3, 3)
-        return tensor.transpose(0, 2, 3, 1).reshape(len(tensor), -1)
-    if tensor.ndim == 2 and layer == "hidden_1" and tensor.shape[1] == 128:  # after the flatten
-        return tensor.reshape(-1, 8, 4, 4).transpose(0, 2, 3, 1).reshape(-1, 128)
-    return tensor
-
-
-def read_tree(file, prefix, layers):
-    return {
-        layer: {
-            "weight": jnp.asarray(as_ours(file[f"{prefix}_{2 * i}"], layer)),
-            "bias": jnp.asarray(file[f"{prefix}_{2 * i + 1}"]),
-        }
-        for i, layer in enumerate(layers)
-    }
-
-
-def images(x):
-    return jnp.asarray(x.transpose(0, 2, 3, 1) if x.ndim == 4 else x)
-
-
-def difference(ours, theirs):
-    away = jax.tree.map(lambda a, b: float(jnp.abs(a - b).max()), ours, theirs)
-    return max(jax.tree.leaves(away))
-
-
 def build(name, argv):
-    """The learner of a reference file, with the settings of its command line."""
+    """Returns the learner of a reference file, with the settings of its command line."""
     words = argv.split()
     found = dict(pairwise(words))
     settings = {ours: float(found[theirs]) for theirs, ours in SETTINGS.items() if theirs in found}
@@ -87,39 +55,37 @@ def build(name, argv):
     return LEARNERS[learner](loss, memory_size=10, replay_size=10, **settings)
 
 
-def updates(name, order):
-    """The largest difference after each update, with the replayed rows in some order."""
-    file = np.load(FOLDER / f"{name}.npz", allow_pickle=False)
-    layers = CNN_LAYERS if "cnn" in name else MLP_LAYERS
-    learner = build(name, str(file["argv"]))
-    update = jax.jit(learner.update)
-    task = jnp.full(10, 2 if "cnn" in name else 0)
-    state, differences = None, []
-    for s in range(3):
-        x, y = images(file[f"x_{s}"]), jnp.asarray(file[f"y_{s}"])
-        batch = Batch(x, y, task, jnp.ones(10), False, False)
-        if state is None:
-            state = learner.init(read_tree(file, "theta0", layers), batch)
-        # A memory of just the rows that were replayed: a draw without replacement is all of them.
-        rows = [jnp.asarray(file[f"replay_{field}_{s}"]) for field in ("y", "t")]
-        memory = Reservoir(images(file[f"replay_x_{s}"]), *rows, jnp.int32(10))
-        state, info = update(state._replace(memory=memory), batch, jax.random.key(10 * order + s))
-        away = difference(state.params, read_tree(file, f"theta_{s}", layers))
-        if hasattr(state, "rates"):
-            away = max(away, difference(state.rates, read_tree(file, f"alpha_{s}", layers)))
-        differences.append(away)
-        np.testing.assert_allclose(info["loss"], file[f"loss_{s}"], rtol=2e-5)
-    return differences
+def images(x):
+    """Returns rows with the channels last, as our networks take them."""
+    return jnp.asarray(x.transpose(0, 2, 3, 1) if x.ndim == 4 else x)
 
 
-@pytest.mark.parametrize("name", [*CASES, "er_cnn", "la_er_cnn"])
+@pytest.mark.parametrize("name", CASES)
 def test_update_by_update(name):
-    if not name.startswith("c_maml_cnn"):
-        assert max(updates(name, order=0)) < 2e-6
-        return
-    # Its third update has a rectifier at its kink: the rounding of a sum, so the order of the
-    # replayed rows, decides the sign. One order must give the authors' numbers, all must be near.
-    runs = np.array([updates(name, order) for order in range(4)])
-    assert runs[:, :2].max() < 2e-6
-    assert runs[:, 2].min() < 2e-6
-    assert runs[:, 2].max() < 2e-4
+    net = "cnn" if "cnn" in name else "mlp"
+    problem, expected = read(f"problem_{net}"), read(name)
+    learner = build(name, str(expected["argv"]))
+    update = jax.jit(learner.update)
+    task = jnp.full(10, 2 if net == "cnn" else 0)
+    state = None
+    assert len(expected["theta"]) == (1 if net == "cnn" else 3)
+    for s, theta in enumerate(expected["theta"]):
+        y, replay_y, replay_t = (
+            jnp.asarray(problem[field][s], jnp.int32) for field in ("y", "replay_y", "replay_t")
+        )
+        batch = Batch(images(problem["x"][s]), y, task, jnp.ones(10), False, False)
+        state = state or learner.init(as_params(problem["theta0"], net), batch)
+        # A memory of just the rows that were replayed: a draw without replacement is all of them.
+        memory = Reservoir(images(problem["replay_x"][s]), replay_y, replay_t, jnp.int32(10))
+        state, info = update(state._replace(memory=memory), batch, jax.random.key(s))
+        assert difference(state.params, as_params(theta, net)) < TOLERANCE, f"update {s}"
+        assert hasattr(state, "rates") == ("alpha" in expected)
+        if "alpha" in expected:
+            alpha = as_params(expected["alpha"][s], net)
+            assert difference(state.rates, alpha) < TOLERANCE, f"update {s}"
+        np.testing.assert_allclose(info["loss"], expected["loss"][s], rtol=2e-5)
+
+
+def test_every_reference_file_is_compared():
+    others = {"problem_mlp", "problem_cnn", "gem_mlp_margin0", "gem_mlp_margin05", "mer_mlp"}
+    assert {file.stem for file in FOLDER.glob("*.npz")} == others | set(CASES)
