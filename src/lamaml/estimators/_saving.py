@@ -15,7 +15,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from lamaml._io import written_whole
+from lamaml._io import atomic_write
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators._budget import shape_of
 from lamaml.estimators._config import Design, Network
@@ -40,7 +40,7 @@ def write(path: str | Path, settings: dict[str, Any], learned: Learned) -> None:
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"a setting cannot be saved: {error}") from error
     header = {"kind": _KIND, "content": text, "sha256": _digest(text, tensors)}
-    with written_whole(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         file.write(to_bytes(tensors, header))
 
 

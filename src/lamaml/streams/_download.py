@@ -1,14 +1,13 @@
 """The public archives: where they lie on this machine, and where they come from."""
 
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import platformdirs
 import pooch
 
-from lamaml._io import one_at_a_time
+from lamaml._io import exclusive
 from lamaml.errors import DataCorrupt, DataUnavailable, unknown_name
 
 
@@ -74,23 +73,12 @@ def fetch(name: str) -> Path:
     return path
 
 
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file; of one that has not changed since, the digest is known."""
-    status = path.stat()
-    return _file_digest(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=16)
-def _file_digest(path: Path, size: int, modified: int) -> str:
-    return str(pooch.file_hash(path, alg="sha256"))
-
-
 def _download(name: str, archive: Archive, path: Path) -> None:
     from lamaml.streams._resume import ResumingDownloader  # requests is slow to import
 
     pooch.get_logger().setLevel("WARNING")  # the progress bar says it already
     try:
-        with one_at_a_time(path):
+        with exclusive(path):
             if path.is_file():  # another process was faster
                 return
             downloader = ResumingDownloader(path.with_name(f"{path.name}.part"))

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import platformdirs
-import pooch
 
-from lamaml._io import one_at_a_time, written_whole
+from lamaml._io import atomic_write, exclusive, file_digest
 from lamaml.errors import DataCorrupt, DataUnavailable
 from lamaml.streams import _decoding
 from lamaml.streams._progress import progress_bar
@@ -79,13 +78,13 @@ def _index(archive: zipfile.ZipFile) -> tuple[list[str], dict[str, str], dict[st
 
 def _images(path: Path, members: Sequence[str]) -> np.ndarray:
     """The decoded members, from the cache of exactly this archive."""
-    digest = pooch.file_hash(path, alg="sha256")
+    digest = file_digest(path)
     writable = os.access(path.parent, os.W_OK)
     folder = path.parent if writable else Path(platformdirs.user_cache_dir("lamaml"))
     cache = folder / f"{path.stem}.{path.stat().st_size}-{digest[:16]}.npy"
     images = _mapped(cache)
     if images is None:
-        with one_at_a_time(cache):
+        with exclusive(cache):
             images = _mapped(cache)  # another process may have been faster
             if images is None:
                 images = _decode(path, members, cache)
@@ -117,7 +116,7 @@ def _write(path: Path, members: Sequence[str], cache: Path) -> None:
     """Write the members, decoded, to the cache; worker processes fill a share each."""
     header = {"descr": "|u1", "fortran_order": False, "shape": (len(members), *SHAPE)}
     with (
-        written_whole(cache) as file,
+        atomic_write(cache) as file,
         ThreadPoolExecutor(os.cpu_count()) as workers,
         progress_bar("decoding TinyImagenet, once", len(members)) as bar,
     ):

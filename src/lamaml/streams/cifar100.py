@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lamaml._io import one_at_a_time, written_whole
+from lamaml._io import atomic_write, exclusive, file_digest
 from lamaml.errors import DataCorrupt
-from lamaml.streams._download import data_folder, fetch, file_digest
+from lamaml.streams._download import data_folder, fetch
 from lamaml.streams._preprocessing import Standardise
 from lamaml.streams._randomness import generator
 from lamaml.streams._tasks import Rows, hold_out, rows_by_class, tasks_of
@@ -101,9 +101,9 @@ def _corrupt(path: Path, finding: str) -> DataCorrupt:
 
 
 def _unpack(archive: Path, path: Path) -> None:
-    with one_at_a_time(path), tarfile.open(archive) as members:
+    with exclusive(path), tarfile.open(archive) as members:
         member = members.extractfile(f"cifar-100-binary/{path.name}")
         if member is None:
             raise DataCorrupt(f"{archive} holds no {path.name}: delete it and run again")
-        with member, written_whole(path) as file:
+        with member, atomic_write(path) as file:
             shutil.copyfileobj(member, file)

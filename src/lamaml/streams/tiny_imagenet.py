@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from lamaml._io import file_digest
 from lamaml.errors import require
-from lamaml.streams._download import fetch, file_digest
+from lamaml.streams._download import fetch
 from lamaml.streams._preprocessing import Standardise
 from lamaml.streams._randomness import generator
 from lamaml.streams._tasks import hold_out, rows_by_class, tasks_of

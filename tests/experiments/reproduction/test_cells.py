@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lamaml._io import write_json
 from lamaml.errors import LamamlError
 from lamaml.experiments.recipes.load import PROTOCOLS, benchmarks, cells, recipe
 from lamaml.experiments.recipes.probes import PROBE_VERSIONS
@@ -15,7 +16,6 @@ from lamaml.experiments.reproduction.outcomes import is_the_papers
 from lamaml.experiments.reproduction.reproduce import Request
 from lamaml.experiments.reproduction.scales import FULL, QUICK, SCALES, scale_named
 from lamaml.experiments.reproduction.targets import TARGETS, targets_named
-from lamaml.experiments.storing.folders import write_json
 from lamaml.learners import RESULTS_VERSIONS
 
 

@@ -1,21 +1,11 @@
 """Making room for a run, and JSON that every reader can read."""
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from lamaml.errors import DataCorrupt, InUse, InvalidArgument, Unwritable
-from lamaml.experiments.storing.folders import (
-    append_json,
-    clear_leftovers,
-    fingerprint,
-    keep_lines,
-    new_folder,
-    plain,
-    write_json,
-)
+from lamaml.errors import InUse, InvalidArgument, Unwritable
+from lamaml.experiments.storing.folders import clear_leftovers, new_folder
 from lamaml.experiments.storing.results import find_runs
 
 
@@ -94,45 +84,6 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
     for folder in (tmp_path / "file", tmp_path / "file" / "run"):
         with pytest.raises(InvalidArgument, match="--out"), new_folder(folder):
             pass
-
-
-def test_float32_keeps_its_bits(tmp_path: Path) -> None:
-    values = np.random.default_rng(0).normal(size=100).astype(np.float32)
-    write_json(tmp_path / "x.json", values)
-    again = np.array(json.loads((tmp_path / "x.json").read_text()), np.float32)
-    assert np.array_equal(values, again)
-
-
-def test_nan_becomes_null(tmp_path: Path) -> None:
-    append_json(tmp_path / "x.jsonl", [{"loss": [np.float32("nan"), float("inf")]}, {"loss": 1.0}])
-    append_json(tmp_path / "x.jsonl", [{"loss": []}])
-    lines = (tmp_path / "x.jsonl").read_text().splitlines()
-    assert lines == ['{"loss":[null,null]}', '{"loss":1.0}', '{"loss":[]}']
-
-
-def test_lines_are_cut_back(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    for torn in (b"", b"3\n", b"3\n4"):
-        path.write_bytes(b"1\n2\n" + torn)
-        keep_lines(path, 2)
-        assert path.read_bytes() == b"1\n2\n"
-    path.write_bytes(b"1\n2")
-    with pytest.raises(DataCorrupt, match=r"x\.jsonl has 1 of 2 lines"):
-        keep_lines(path, 2)
-    assert path.read_bytes() == b"1\n2"
-
-
-def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for write in (write_json, append_json):
-        with pytest.raises(Unwritable, match=r"x\.json cannot be written \(.+\)"):
-            write(tmp_path / "file" / "x.json", [])
-
-
-def test_a_fingerprint_depends_on_content_alone() -> None:
-    assert fingerprint({"a": 1, "b": (2,)}) == fingerprint({"b": [np.int64(2)], "a": 1})
-    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
-    assert plain(Path("a")) == "a"
 
 
 def test_what_a_killed_command_has_set_aside_goes_once_the_new_run_has_begun(

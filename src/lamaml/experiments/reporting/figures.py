@@ -27,8 +27,7 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from lamaml._io import written_whole
-from lamaml.experiments.storing.folders import writing
+from lamaml._io import atomic_write, writing
 
 HEAT = "#3f74e0"
 NUM_SERIES = 10  # colours of the page
@@ -123,7 +122,7 @@ def export(drawn: Drawn, folder: Path, suffixes: Sequence[str] = (".svg", ".pdf"
         )
     with writing(folder), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "lamaml"}):
         for suffix in suffixes:
-            with written_whole(folder / f"{drawn.name}{suffix}") as file:
+            with atomic_write(folder / f"{drawn.name}{suffix}") as file:
                 figure.savefig(file, format=suffix[1:], metadata={_DATED[suffix]: None})
 
 

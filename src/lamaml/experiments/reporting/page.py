@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
+from lamaml._io import write_text, writing
 from lamaml.experiments.reporting.comparisons import metrics_grid, pairs_grid
 from lamaml.experiments.reporting.figures import Drawn, Key, export, inline
 from lamaml.experiments.reporting.run_figures import Line, own_figures, shared_figures
@@ -21,7 +22,6 @@ from lamaml.experiments.reporting.tables import (
     spread,
     timing,
 )
-from lamaml.experiments.storing.folders import write_text, writing
 from lamaml.experiments.storing.results import Run, summary
 
 _COLOURS = {

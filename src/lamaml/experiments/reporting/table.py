@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from lamaml.experiments.storing.folders import write_text
+from lamaml._io import write_text
 
 _SIGNS = {"±": r"$\pm$", "−": r"$-$", "*": r"$*$", "\\": r"\textbackslash{}"}
 _SIGNS |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}

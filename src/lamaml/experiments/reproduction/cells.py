@@ -10,11 +10,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lamaml._io import fingerprint
 from lamaml.experiments.recipes.load import Recipe, recipe
 from lamaml.experiments.recipes.probes import PROBE_VERSIONS, in_order
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.running.plan import Plan
-from lamaml.experiments.storing.folders import fingerprint
 from lamaml.experiments.storing.results import read_run
 from lamaml.learners import RESULTS_VERSIONS
 from lamaml.streams import data_fingerprint

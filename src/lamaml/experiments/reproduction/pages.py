@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from lamaml._io import write_text
 from lamaml.experiments.reporting.figures import Key, inline
 from lamaml.experiments.reporting.page import pages
 from lamaml.experiments.reporting.table import Grid
 from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.tabulation import grids
-from lamaml.experiments.storing.folders import write_text
 
 
 class Picture(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from rich.console import Console
 
+from lamaml._io import fingerprint, write_json, writing
 from lamaml.errors import InvalidArgument, require
 from lamaml.experiments.recipes.probes import in_order
 from lamaml.experiments.reporting.figures import export
@@ -33,7 +34,6 @@ from lamaml.experiments.running.console import misfortunes, resume_watched
 from lamaml.experiments.running.engines import default_processes
 from lamaml.experiments.running.plan import Plan
 from lamaml.experiments.storing.environment import environment
-from lamaml.experiments.storing.folders import fingerprint, write_json, writing
 from lamaml.experiments.storing.locks import locked
 from lamaml.experiments.storing.results import read_run
 

@@ -21,8 +21,8 @@ from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from lamaml import errors
+from lamaml._io import plain, write_json
 from lamaml.experiments.storing.environment import num_cores
-from lamaml.experiments.storing.folders import plain, write_json
 
 if TYPE_CHECKING:
     from lamaml.experiments.recipes.load import Recipe

@@ -10,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lamaml._io import write_json
 from lamaml.errors import DataCorrupt, InvalidArgument, Mismatch, require
 from lamaml.experiments.recipes.load import Recipe
 from lamaml.experiments.running.engines import Event, Job, default_processes, run_jobs
 from lamaml.experiments.storing.environment import environment
-from lamaml.experiments.storing.folders import clear_leftovers, new_folder, write_json
+from lamaml.experiments.storing.folders import clear_leftovers, new_folder
 from lamaml.experiments.storing.locks import NAME as LOCK
 from lamaml.experiments.storing.locks import locked
 from lamaml.experiments.storing.results import Run, read_run, summary

@@ -16,18 +16,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from lamaml._io import append_json, fingerprint, keep_lines, write_json, writing
 from lamaml.evaluation import metrics
 from lamaml.experiments.recipes.load import Experiment
 from lamaml.experiments.storing.checkpoints import Note, Origin, latest_good, written_beside
 from lamaml.experiments.storing.environment import PACKAGES, revision, versions
-from lamaml.experiments.storing.folders import (
-    append_json,
-    clear_leftovers,
-    fingerprint,
-    keep_lines,
-    write_json,
-    writing,
-)
+from lamaml.experiments.storing.folders import clear_leftovers
 from lamaml.training.loop import Checkpoint, train, untrained, updates_per_task
 from lamaml.types import Stream
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from lamaml._io import plain, write_json
 from lamaml.errors import Diverged, LamamlError
 from lamaml.experiments.recipes.load import Recipe, realize
 from lamaml.experiments.running.seed import Report, learn
-from lamaml.experiments.storing.folders import plain, write_json
 
 
 class Stop:

@@ -24,9 +24,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from lamaml._io import written_whole
+from lamaml._io import atomic_write, plain, writing
 from lamaml.errors import DataCorrupt, LamamlError, Mismatch
-from lamaml.experiments.storing.folders import plain, writing
 from lamaml.training.loop import Checkpoint, Seconds
 from lamaml.types import State
 
@@ -86,7 +85,7 @@ def write_checkpoint(folder: Path, at: Checkpoint, origin: Origin) -> Path:
     digest = hashlib.sha256(content).hexdigest().encode()
     path = folder / f"checkpoint-{at.task:05}-{at.update:09}.safetensors"
     with writing(path):
-        with written_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(content[:end].replace(b'"sha256":"' + _ZEROS, b'"sha256":"' + digest))
             file.write(memoryview(content)[end:])
         for older in sorted(folder.glob(_PATTERN))[:-KEPT]:

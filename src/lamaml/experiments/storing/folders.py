@@ -1,20 +1,12 @@
 """Writing a run folder: every file is there whole or not at all."""
 
-import hashlib
-import itertools
-import json
-import math
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from lamaml._io import written_whole
-from lamaml.errors import DataCorrupt, InUse, InvalidArgument, LamamlError, Unwritable
+from lamaml.errors import InUse, InvalidArgument, LamamlError
 
 
 @contextmanager
@@ -80,49 +72,6 @@ def resume_command(folders: Sequence[Path]) -> str:
     return shlex.join(["lamaml", "resume", *map(str, folders)])
 
 
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Says in one line that a file cannot be written, and why."""
-    try:
-        yield
-    except LamamlError:
-        raise
-    except OSError as error:
-        raise Unwritable(f"{path} cannot be written ({error.strerror})") from error
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically; NaN and infinity become null."""
-    write_text(path, json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text atomically."""
-    with writing(path), written_whole(path) as file:
-        file.write(text.encode())
-
-
-def append_json(path: Path, values: Iterable[Any]) -> None:
-    """Append JSON lines; a reader that meets one without its newline is to leave it out."""
-    lines = (json.dumps(plain(v), allow_nan=False, separators=(",", ":")) + "\n" for v in values)
-    with writing(path), path.open("ab") as file:
-        file.write("".join(lines).encode())
-
-
-def keep_lines(path: Path, count: int) -> None:
-    """Cut a file of lines after so many of them.
-
-    Raises:
-      DataCorrupt: it has fewer; it is as it was.
-    """
-    with writing(path), path.open("ab+") as file:
-        file.seek(0)
-        whole = sum(1 for line in itertools.islice(file, count) if line.endswith(b"\n"))
-        if whole < count:
-            raise DataCorrupt(f"{path} has {whole} of {count} lines")
-        file.truncate(file.tell())
-
-
 def clear_leftovers(folder: Path) -> None:
     """Remove what killed processes left, half-written or set aside, when nobody else is there."""
     for leftover in folder.glob("*.part"):
@@ -135,27 +84,3 @@ def _aside(folder: Path) -> Path:
     """Where an older run waits until the one in its place has begun."""
     folder = folder.absolute()  # "." has no name
     return folder.with_name(f".{folder.name}.replaced")
-
-
-def fingerprint(value: Any) -> str:
-    """The SHA-256 of a value's JSON."""
-    return hashlib.sha256(json.dumps(plain(value), sort_keys=True).encode()).hexdigest()
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON knows it: mappings, lists, numbers, text, null.
-
-    >>> plain({"rates": np.float32([0.1, np.nan]), "sizes": (np.int64(5), 5)})
-    {'rates': [0.1, None], 'sizes': [5, 5]}
-    """
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
-    if isinstance(value, np.float32):
-        value = float(str(value))  # the shortest digits that give these bits again
-    elif isinstance(value, np.generic):
-        value = value.item()
-    elif isinstance(value, Path):
-        return str(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lamaml._io import writing
 from lamaml.errors import InUse
-from lamaml.experiments.storing.folders import writing
 
 if sys.platform != "win32":
     import fcntl
