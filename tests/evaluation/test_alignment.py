@@ -5,11 +5,11 @@ import pytest
 
 from lamaml.evaluation.alignment import alignment, cosine, with_alignment
 from lamaml.learners import er
-from lamaml.models import cross_entropy, mlp
+from lamaml.models import cross_entropy, mlp, task_heads
 from lamaml.types import Batch
 
 MODEL = mlp(3, 4, hidden_sizes=(5,))
-LOSS = cross_entropy(MODEL.apply, classes_per_task=2)
+LOSS = cross_entropy(MODEL.apply, task_heads(4, 2))
 
 
 def rows(task: int, seed: int = 0, count: int = 6) -> Batch:

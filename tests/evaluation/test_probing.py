@@ -33,7 +33,7 @@ LOOK = look_ahead(
     LOSS,
     MODEL,
     lambda x: x,
-    classes_per_task=None,
+    heads=None,
     inner_steps=3,
     inner_clamp=None,
     clip_inner_rates=False,

@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from lamaml.learners import LEARNERS, RESULTS_VERSIONS
-from lamaml.models import cnn, cross_entropy, mlp
+from lamaml.models import cnn, cross_entropy, mlp, task_heads
 from lamaml.streams import arrays, digits_rotations
 from lamaml.streams._preprocessing import Standardise
 from lamaml.streams.transforms import CropFlip
@@ -75,15 +75,16 @@ def trajectories(name: str, **changes: Any) -> dict[str, Any]:
 
 def _trajectory(name: str, problem: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     stream, model, schedule, special = problems()[problem]
+    heads = task_heads(stream.num_classes, stream.classes_per_task)
     known = {
         "apply": model.apply,
         "num_tasks": len(stream.tasks),
         "num_classes": stream.num_classes,
-        "classes_per_task": stream.classes_per_task,
+        "heads": heads,
     }
     asked = inspect.signature(LEARNERS[name]).parameters
     settings = {word: value for word, value in (known | special).items() if word in asked}
-    loss = cross_entropy(model.apply, stream.classes_per_task)
+    loss = cross_entropy(model.apply, heads)
     learner = LEARNERS[name](loss, **(SETTINGS[name] | settings | changes))
     losses: list[float] = []
     for at in train(stream, model, learner, schedule, seed=0):

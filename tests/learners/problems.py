@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamaml.memory import Reservoir
-from lamaml.models import cross_entropy, mlp
+from lamaml.models import cross_entropy, mlp, task_heads
 from lamaml.types import Batch
 
 KEY = jax.random.key(0)
@@ -64,7 +64,8 @@ def hessian(row):
 
 
 MODEL = mlp(4, 6, hidden_sizes=(5,))
-network = cross_entropy(MODEL.apply, 2)
+HEADS = task_heads(6, 2)
+network = cross_entropy(MODEL.apply, HEADS)
 """A small network with three heads of two classes."""
 
 

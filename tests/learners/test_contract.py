@@ -21,7 +21,7 @@ from lamaml.errors import InvalidArgument
 from lamaml.evaluation import metrics
 from lamaml.experiments.storing.checkpoints import Origin, read_checkpoint, write_checkpoint
 from lamaml.learners import LEARNERS
-from lamaml.models import cross_entropy, mlp
+from lamaml.models import cross_entropy, mlp, task_heads
 from lamaml.streams import build
 from lamaml.training.loop import Checkpoint, Schedule, Seconds, train
 from lamaml.types import Batch, Learner
@@ -55,7 +55,7 @@ CASES = {
     "meta_bgd": Case({"learning_rate": 50.0, "initial_std": 0.02, "num_monte_carlo": 1, **META}),
 }
 
-FACTS = ("apply", "num_tasks", "classes_per_task")
+FACTS = ("apply", "heads", "num_tasks")
 
 NONSENSE: dict[str, tuple[Any, ...]] = {
     "memory_size": (0, -1),
@@ -87,10 +87,12 @@ def test_every_learner_has_a_case():
 
 def built(name, model, num_tasks, classes_per_task, **changes) -> Learner:
     """The learner, with the arguments that its signature asks for."""
-    facts = {"apply": model.apply, "num_tasks": num_tasks, "classes_per_task": classes_per_task}
+    num_outputs = len(model.init(jax.random.key(0))["head"]["bias"])
+    heads = task_heads(num_outputs, classes_per_task)
+    facts = {"apply": model.apply, "heads": heads, "num_tasks": num_tasks}
     asked = inspect.signature(LEARNERS[name]).parameters
     settings = {fact: value for fact, value in facts.items() if fact in asked}
-    loss = cross_entropy(model.apply, classes_per_task)
+    loss = cross_entropy(model.apply, heads)
     return LEARNERS[name](loss, **(settings | CASES[name].settings | changes))
 
 

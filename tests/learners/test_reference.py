@@ -10,7 +10,7 @@ from reference_files import FOLDER, as_params, difference, read
 
 from lamaml.learners import LEARNERS
 from lamaml.memory import Reservoir
-from lamaml.models import cnn, cross_entropy, mlp
+from lamaml.models import cnn, cross_entropy, mlp, task_heads
 from lamaml.types import Batch
 
 META = ["c_maml", "sync_la_maml", "la_maml"]
@@ -48,10 +48,11 @@ def build(name, argv):
         settings["first_order"] = name.endswith("first")
     if learner in ("sync_la_maml", "la_maml"):
         settings["clip_inner_rates"] = not is_cnn
-    model = mlp(20, 10, hidden_sizes=(16, 16))
+    model, heads = mlp(20, 10, hidden_sizes=(16, 16)), None
     if is_cnn:
+        heads = task_heads(20, 5)
         model = cnn((32, 32, 3), 20, num_filters=8, hidden_sizes=(24, 24))
-    loss = cross_entropy(model.apply, 5 if is_cnn else None)
+    loss = cross_entropy(model.apply, heads)
     return LEARNERS[learner](loss, memory_size=10, replay_size=10, **settings)
 
 

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lamaml.models import cross_entropy, head_mask, mlp
+from lamaml.models import cross_entropy, head_mask, mlp, squared_error, task_heads
 from lamaml.types import Batch
 
 MODEL = mlp(4, 6, hidden_sizes=(5,))
 PARAMS = jax.tree.map(lambda p: p + 0.1, jax.jit(MODEL.init)(jax.random.key(0)))
 SHARED = jax.jit(jax.value_and_grad(cross_entropy(MODEL.apply)))
-HEADS = jax.jit(jax.value_and_grad(cross_entropy(MODEL.apply, 2)))  # three tasks of two classes
+HEADS = jax.jit(jax.value_and_grad(cross_entropy(MODEL.apply, task_heads(6, 2))))
 
 
 def batch(y, task, weight=None, x=None):
@@ -86,7 +86,7 @@ def test_equal_tasks_average_to_the_mean_of_their_losses():
 
 def test_head_mask_opens_the_outputs_of_a_rows_task_and_no_other():
     logits = jnp.arange(12.0).reshape(2, 6)
-    masked = head_mask(logits, jnp.array([0, 2]), 2)
+    masked = head_mask(logits, jnp.array([0, 2]), task_heads(6, 2))
     np.testing.assert_array_equal(masked[0, :2], logits[0, :2])
     np.testing.assert_array_equal(masked[1, 4:], logits[1, 4:])
     assert float(masked[0, 2:].max()) < -1e20
@@ -98,3 +98,28 @@ def test_head_mask_opens_the_outputs_of_a_rows_task_and_no_other():
 def test_head_mask_of_a_shared_head_changes_nothing():
     logits = jnp.arange(6.0).reshape(1, 6)
     np.testing.assert_array_equal(head_mask(logits, jnp.array([2]), None), logits)
+
+
+def test_task_heads_give_each_task_its_own_outputs():
+    assert task_heads(6, None) is None
+    np.testing.assert_array_equal(task_heads(6, 2).argmax(axis=0), [0, 0, 1, 1, 2, 2])
+    np.testing.assert_array_equal(task_heads(5, 2).sum(axis=1), [2, 2, 1])
+
+
+def test_an_output_in_no_head_gets_no_gradient_and_a_traced_table_works():
+    table = task_heads(6, 2)
+    table[:, 5] = False
+
+    @jax.jit
+    def gradient(table):
+        return jax.grad(cross_entropy(MODEL.apply, table))(PARAMS, batch([4, 4], [2, 2]))
+
+    assert (gradient(table)["head"]["bias"][5] == 0).all()
+
+
+def test_squared_error_is_half_the_weighted_mean_square():
+    rows = batch([0.5, -1.0, 9.0], [0, 0, 0], [1.0, 3.0, 0.0])
+    found = squared_error(MODEL.apply)(PARAMS, rows)
+    errors = np.asarray(MODEL.apply(PARAMS, rows.x))[:, 0] - np.asarray(rows.y)
+    expected = np.average(errors**2, weights=rows.weight) / 2
+    assert float(found) == pytest.approx(expected, rel=1e-5)

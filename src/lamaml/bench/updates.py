@@ -30,7 +30,7 @@ from lamaml.experiments.recipes.load import MODELS
 from lamaml.experiments.running.engines import worker_environment
 from lamaml.experiments.storing.environment import environment
 from lamaml.learners import LEARNERS
-from lamaml.models import cross_entropy
+from lamaml.models import cross_entropy, task_heads
 from lamaml.types import Batch, Learner, Loss, Model
 
 MATRIX_SIDE = 1024
@@ -200,7 +200,8 @@ def gem_call(tasks_seen: int) -> Call:
 def problem(model: str) -> tuple[Model, Loss]:
     """A benchmark's network and loss."""
     network = MODELS[model](784 if model == "mlp" else ROW_SHAPE[model], NUM_OUTPUTS[model])
-    return network, cross_entropy(network.apply, None if model == "mlp" else 5)
+    heads = task_heads(NUM_OUTPUTS[model], None if model == "mlp" else 5)
+    return network, cross_entropy(network.apply, heads)
 
 
 def rows_of(model: str, count: int, task: int = 0) -> Batch:

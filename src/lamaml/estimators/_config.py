@@ -27,7 +27,7 @@ Network = Model | Callable[[tuple[int, ...], int], Model] | tuple[int, ...]
 
 _CLOSED = -1e30  # a closed output's logit: finite, so that 0 · logit stays 0
 _FEWEST = 8  # outputs to begin with: most streams never need more
-_FACTS = ("apply", "classes_per_task", "num_classes")  # what the estimator alone knows
+_FACTS = ("apply", "heads", "num_classes")  # what the estimator alone knows
 _LOOK_AHEAD = {"inner_steps": 10, "first_order": True}
 _OWN_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
 
@@ -168,7 +168,7 @@ def learner_of(design: Design, view: View) -> Learner:
         return jnp.where(view.answers, outputs, below)
 
     builder = LEARNERS[design.learner]
-    facts = {"apply": apply, "classes_per_task": None, "num_classes": design.num_outputs}
+    facts = {"apply": apply, "heads": None, "num_classes": design.num_outputs}
     asked = inspect.signature(builder).parameters
     known = {name: fact for name, fact in facts.items() if name in asked}
     return builder(loss_of(design, view), **known, **dict(design.settings))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamaml.models import head_mask
+from lamaml.models import head_mask, task_heads
 from lamaml.types import Examples, Learner, Model, Preprocess, State, Stream
 
 SLICE = 500  # rows to a compiled call: large enough for the matrix product, small enough for a CNN
@@ -72,6 +72,8 @@ def _counter(
 
 def _largest_logit(model: Model, classes_per_task: int | None) -> Predict:
     def predict(state: State, x: jax.Array, task: jax.Array) -> jax.Array:
-        return jnp.argmax(head_mask(model.apply(state.params, x), task, classes_per_task), axis=-1)
+        logits = model.apply(state.params, x)
+        heads = task_heads(logits.shape[-1], classes_per_task)
+        return jnp.argmax(head_mask(logits, task, heads), axis=-1)
 
     return predict

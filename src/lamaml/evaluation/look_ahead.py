@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from lamaml.evaluation.probing import Look, Rows
 from lamaml.learners.gradients import positive
 from lamaml.learners.inner_loop import chunks, fast_weights
-from lamaml.models import head_mask
+from lamaml.models import Heads, head_mask
 from lamaml.types import Batch, Info, Loss, Model, Params, Preprocess, State
 
 
@@ -19,7 +19,7 @@ def look_ahead(
     model: Model,
     preprocess: Preprocess,
     *,
-    classes_per_task: int | None,
+    heads: Heads,
     inner_steps: int,
     inner_clamp: float | None,
     clip_inner_rates: bool,
@@ -31,7 +31,7 @@ def look_ahead(
       loss: ℓ.
       model: the network.
       preprocess: rows as stored, to rows as the network reads them.
-      classes_per_task: outputs a task owns; None where all share one head.
+      heads: which outputs belong to each task; None where all tasks share one head.
       inner_steps: K.
       inner_clamp: limit on each element of the inner gradients.
       clip_inner_rates: whether the learner uses max(0, α) in its fast updates.
@@ -42,7 +42,7 @@ def look_ahead(
         def of_task(block: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
             x, y, task = block
             logits = model.apply(params, preprocess(x))
-            answers = head_mask(logits, jnp.full(y.shape, task), classes_per_task).argmax(axis=-1)
+            answers = head_mask(logits, jnp.full(y.shape, task), heads).argmax(axis=-1)
             return jnp.mean(answers == y)
 
         tasks = jnp.arange(len(rows.y))

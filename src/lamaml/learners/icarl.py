@@ -31,7 +31,7 @@ from lamaml.memory import (
     keep,
     kept_rows,
 )
-from lamaml.models import head_mask
+from lamaml.models import Heads, head_mask
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
 _BLOCK = 10  # exemplars to a gradient: only as many blocks are computed as hold any
@@ -54,7 +54,7 @@ def icarl(
     loss: Loss,
     *,
     apply: Callable[[Params, jax.Array], jax.Array],
-    classes_per_task: int | None,
+    heads: Heads,
     learning_rate: float,
     memory_size: int,
     task_size: int,
@@ -66,7 +66,7 @@ def icarl(
     Args:
       loss: ℓ, the weighted mean loss of a batch.
       apply: the network, (params, x) -> logits.
-      classes_per_task: outputs a task owns; None where all tasks share one head.
+      heads: which outputs belong to each task; None where all tasks share one head.
       learning_rate: lr > 0.
       memory_size: M, exemplars of all classes together.
       task_size: rows of the task under way that can be kept for herding.
@@ -75,10 +75,10 @@ def icarl(
 
     Example:
       >>> import jax.numpy as jnp
-      >>> from lamaml.models import cross_entropy, mlp
-      >>> model = mlp(64, 10)
+      >>> from lamaml.models import cross_entropy, mlp, task_heads
+      >>> model, heads = mlp(64, 10), task_heads(10, 2)
       >>> learner = icarl(
-      ...     cross_entropy(model.apply, 2), apply=model.apply, classes_per_task=2,
+      ...     cross_entropy(model.apply, heads), apply=model.apply, heads=heads,
       ...     learning_rate=0.1, memory_size=20, task_size=100,
       ... )
     """
@@ -98,7 +98,7 @@ def icarl(
     def forgotten(params: Params, rows: Batch, targets: jax.Array) -> jax.Array:
         """Σ weight · KL(softmax z_τ ‖ softmax f_τ)."""
         given, wanted = (
-            jax.nn.log_softmax(head_mask(logits, rows.task, classes_per_task))
+            jax.nn.log_softmax(head_mask(logits, rows.task, heads))
             for logits in (apply(params, rows.x), targets)
         )
         return jnp.sum(rows.weight[:, None] * jnp.exp(wanted) * (wanted - given))
@@ -131,7 +131,7 @@ def icarl(
 
         rows = kept_rows(state.rows)
         logits = jax.lax.map(output, rows.x, batch_size=_SLICE)
-        own = head_mask(jnp.ones_like(logits), rows.task, classes_per_task) > 0
+        own = head_mask(jnp.ones_like(logits), rows.task, heads) > 0
         features = jnp.where(own, logits, 0.0)  # f_τ
         exemplars = add_sets(state.exemplars, rows, features, logits.shape[-1])
         targets = jax.lax.map(output, exemplars.x, batch_size=_SLICE)
@@ -143,6 +143,6 @@ def icarl(
         means, known = class_means(state.exemplars, remembered, outputs.shape[-1])
         gaps = jax.lax.map(lambda mean: jnp.sum(jnp.square(outputs - mean), axis=1), means).T
         nearness = jnp.where(known, -gaps, _UNKNOWN)
-        return jnp.argmax(head_mask(nearness, task, classes_per_task), axis=-1)
+        return jnp.argmax(head_mask(nearness, task, heads), axis=-1)
 
     return Learner(init, update, end_task, predict)

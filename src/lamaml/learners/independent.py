@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend, global_norm
-from lamaml.models import head_mask
+from lamaml.models import Heads, head_mask
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
@@ -34,7 +34,7 @@ def independent(
     apply: Callable[[Params, jax.Array], jax.Array],
     num_tasks: int,
     learning_rate: float,
-    classes_per_task: int | None = None,
+    heads: Heads = None,
     max_norm: float | None = None,
 ) -> Learner:
     """SGD on one network a task, each started from the one before.
@@ -44,7 +44,7 @@ def independent(
       apply: the network, (params, x) -> logits; it answers for each task with that task's weights.
       num_tasks: T, networks kept.
       learning_rate: lr > 0.
-      classes_per_task: outputs a task owns; None where all tasks share one head.
+      heads: which outputs belong to each task; None where all tasks share one head.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.
 
     Example:
@@ -81,7 +81,7 @@ def independent(
             net, index = turn
 
             def ask() -> jax.Array:
-                logits = head_mask(apply(net, x), task, classes_per_task)
+                logits = head_mask(apply(net, x), task, heads)
                 return jnp.where(task == index, jnp.argmax(logits, axis=-1), answers)
 
             return jax.lax.cond(jnp.any(task == index), ask, lambda: answers), None

@@ -1,11 +1,19 @@
-"""Networks as (init, apply) pairs, and the loss that carries the head mask."""
+"""Networks as (init, apply) pairs, and the losses they are trained with."""
 
 from lamaml.models.adapters import from_equinox, from_flax, from_keras
 from lamaml.models.cnn import cnn
-from lamaml.models.losses import cross_entropy, head_mask
+from lamaml.models.losses import (
+    Heads,
+    cross_entropy,
+    head_mask,
+    squared_error,
+    task_heads,
+    weighted_mean,
+)
 from lamaml.models.mlp import mlp
 
 __all__ = [
+    "Heads",
     "cnn",
     "cross_entropy",
     "from_equinox",
@@ -13,4 +21,7 @@ __all__ = [
     "from_keras",
     "head_mask",
     "mlp",
+    "squared_error",
+    "task_heads",
+    "weighted_mean",
 ]

@@ -17,6 +17,7 @@ from lamaml.experiments.recipes.load import (
     setting_owners,
 )
 from lamaml.learners import LEARNERS
+from lamaml.models import task_heads
 from lamaml.training.loop import Schedule
 from lamaml.types import Learner
 
@@ -32,7 +33,7 @@ FACTS = {
     "apply": lambda params, x: x,
     "num_tasks": 20,
     "num_classes": 100,
-    "classes_per_task": 5,
+    "heads": task_heads(100, 5),
     "task_size": 100,
 }
 

@@ -6,20 +6,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import KEY, MODEL, assert_close, network, network_batch, network_params
+from problems import HEADS, KEY, MODEL, assert_close, network, network_batch, network_params
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import icarl, online
 from lamaml.memory.exemplars import held
-from lamaml.models import cross_entropy
+from lamaml.models import cross_entropy, task_heads
 
 SETTINGS = {"apply": MODEL.apply, "learning_rate": 0.3, "memory_size": 12, "task_size": 30}
 
 
 @functools.cache
 def compiled(classes_per_task=2, **settings):
-    loss = cross_entropy(MODEL.apply, classes_per_task)
-    learner = icarl(loss, classes_per_task=classes_per_task, **{**SETTINGS, **settings})
+    heads = task_heads(6, classes_per_task)
+    loss = cross_entropy(MODEL.apply, heads)
+    learner = icarl(loss, heads=heads, **{**SETTINGS, **settings})
     return learner._replace(
         update=jax.jit(learner.update),
         end_task=jax.jit(learner.end_task, donate_argnums=0),
@@ -203,4 +204,4 @@ def test_a_shared_head_answers_with_any_class_that_has_exemplars():
 )
 def test_settings_out_of_range_are_named(wrong):
     with pytest.raises(InvalidArgument, match=next(iter(wrong))):
-        icarl(network, classes_per_task=2, **{**SETTINGS, **wrong})
+        icarl(network, heads=HEADS, **{**SETTINGS, **wrong})

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from problems import (
+    HEADS,
     KEY,
     MODEL,
     assert_close,
@@ -23,7 +24,7 @@ from lamaml.training.loop import Schedule, train
 
 NUM_TASKS = 3
 LEARNER = independent(
-    network, apply=MODEL.apply, num_tasks=NUM_TASKS, learning_rate=0.3, classes_per_task=2
+    network, apply=MODEL.apply, num_tasks=NUM_TASKS, learning_rate=0.3, heads=HEADS
 )
 UPDATE = jax.jit(LEARNER.update, donate_argnums=0)
 

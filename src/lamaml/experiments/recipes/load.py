@@ -21,7 +21,7 @@ from typing import Any
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.experiments.recipes.probes import Parts, probed
 from lamaml.learners import LEARNERS
-from lamaml.models import cnn, cross_entropy, mlp
+from lamaml.models import cnn, cross_entropy, mlp, task_heads
 from lamaml.streams import STREAMS
 from lamaml.streams import build as build_stream
 from lamaml.training.loop import Schedule
@@ -32,7 +32,7 @@ PROTOCOLS = ("single", "multiple")
 MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn}
 _GIVEN = {"seed", "num_tasks", "num_samples"}  # chosen for a run, not by a recipe
 _NULLABLE = {"max_norm", "inner_clamp"}
-_KNOWN_FROM_STREAM = {"apply", "num_tasks", "num_classes", "classes_per_task", "task_size"}
+_KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size"}
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,9 @@ def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, 
     inputs = math.prod(shape) if model_name == "mlp" else shape
     model = MODELS[model_name](inputs, num_classes, **settings["model"])
     known["apply"] = model.apply
+    known["heads"] = task_heads(num_classes, known["classes_per_task"])
     wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
-    loss = cross_entropy(model.apply, known["classes_per_task"])
+    loss = cross_entropy(model.apply, known["heads"])
     return model, loss, builder(loss, **wanted, **settings["learner"])
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.evaluation import blocks, inter_task, look_ahead, watched, with_alignment
 from lamaml.evaluation.probing import Rows, Timed, after, every
+from lamaml.models import task_heads
 from lamaml.training.loop import Schedule, updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
@@ -80,7 +81,7 @@ def _look_ahead(_: Learner, parts: Parts) -> Timed:
         parts.loss,
         parts.model,
         stream.preprocess,
-        classes_per_task=stream.classes_per_task,
+        heads=task_heads(stream.num_classes, stream.classes_per_task),
         inner_steps=settings["inner_steps"],
         inner_clamp=settings.get("inner_clamp"),
         clip_inner_rates=settings.get("clip_inner_rates", False),
