@@ -26,11 +26,10 @@ import jax.numpy as jnp
 
 from lamaml.bench.checkpoint_cost import milliseconds_to_write, slowdown
 from lamaml.bench.latency import measure as measure_estimator
-from lamaml.experiments.recipes.load import MODELS
 from lamaml.experiments.running.engines import worker_environment
 from lamaml.experiments.storing.environment import environment
 from lamaml.learners import LEARNERS
-from lamaml.models import cross_entropy, task_heads
+from lamaml.models import MODELS, cross_entropy, task_heads
 from lamaml.types import Batch, Learner, Loss, Model
 
 MATRIX_SIDE = 1024
@@ -199,7 +198,7 @@ def gem_call(tasks_seen: int) -> Call:
 
 def problem(model: str) -> tuple[Model, Loss]:
     """A benchmark's network and loss."""
-    network = MODELS[model](784 if model == "mlp" else ROW_SHAPE[model], NUM_OUTPUTS[model])
+    network = MODELS[model](ROW_SHAPE[model], NUM_OUTPUTS[model])
     heads = task_heads(NUM_OUTPUTS[model], None if model == "mlp" else 5)
     return network, cross_entropy(network.apply, heads)
 

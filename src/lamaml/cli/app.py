@@ -94,6 +94,10 @@ def run(
         str | None,
         typer.Option(help="authors, paper or tuned. Default: what reproduces the paper's table."),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="mlp, cnn or module:function. Default: the benchmark's own."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Change a hyper-parameter; repeatable."),
@@ -134,7 +138,7 @@ def run(
     from lamaml.experiments.running.plan import Plan, default_out
 
     given = settings or []
-    recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset)
+    recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset, model=model)
     plan = Plan(
         replace(recipe, probes=in_order(probe or [])),
         range(first_seed, first_seed + seeds),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import jax
+import numpy as np
 
 from lamaml.errors import require
 from lamaml.models.layers import affine, init_layers, initializer_named
@@ -11,7 +12,7 @@ from lamaml.types import Model, Params
 
 
 def mlp(
-    input_size: int,
+    input_shape: int | Sequence[int],
     num_outputs: int,
     *,
     hidden_sizes: Sequence[int] = (100, 100),
@@ -20,7 +21,7 @@ def mlp(
     """A multi-layer perceptron on flattened rows.
 
     Args:
-      input_size: numbers a row holds.
+      input_shape: shape of a row, or the number of values in it.
       num_outputs: logits.
       hidden_sizes: units of each hidden layer.
       initializer: "kaiming_normal" (La-MAML) or "xavier_uniform" (MER, GEM and their baselines).
@@ -31,6 +32,7 @@ def mlp(
       >>> model.apply(model.init(jax.random.key(0)), jnp.zeros((3, 64))).shape
       (3, 10)
     """
+    input_size = int(np.prod(input_shape))
     require(
         min(input_size, num_outputs, *hidden_sizes) > 0, "hidden_sizes", hidden_sizes, "positive"
     )

@@ -7,7 +7,6 @@ import pytest
 
 from lamaml.errors import InvalidArgument
 from lamaml.experiments.recipes.load import (
-    MODELS,
     PRESETS,
     benchmarks,
     cells,
@@ -17,7 +16,7 @@ from lamaml.experiments.recipes.load import (
     setting_owners,
 )
 from lamaml.learners import LEARNERS
-from lamaml.models import task_heads
+from lamaml.models import MODELS, task_heads
 from lamaml.training.loop import Schedule
 from lamaml.types import Learner
 
@@ -98,3 +97,27 @@ def test_seeds_share_a_learner_and_settings_do_not():
     assert first.learner is second.learner
     other = replace(made, settings={**made.settings, "hyper_rate": 0.01})
     assert realize(other, 0, **small).learner is not first.learner
+
+
+def test_a_learner_from_elsewhere_has_the_shared_settings():
+    made = recipe("digits_rotations", "lamaml.learners.er:er", overrides={"learning_rate": 0.1})
+    assert made.preset == "defaults"
+    assert made.settings["memory_size"] == recipe("digits_rotations", "er").settings["memory_size"]
+    assert realize(made, 0, num_tasks=1, num_samples=20).learner.update
+    with pytest.raises(InvalidArgument, match="preset"):
+        recipe("digits_rotations", "lamaml.learners.er:er", preset="paper")
+
+
+def test_a_stream_from_elsewhere_has_the_settings_of_arrays():
+    made = recipe("lamaml.streams.digits:digits_rotations", "er")
+    assert made.settings == recipe("arrays", "er").settings
+    assert len(realize(made, 0, num_tasks=2, num_samples=20).stream.tasks) == 2
+
+
+def test_another_model_has_its_own_settings_and_no_published_result():
+    made = recipe("cifar100", "la_maml", model="mlp", overrides={"hidden_sizes": (20,)})
+    assert made.model == "mlp"
+    assert "num_filters" not in made.settings
+    assert not made.published
+    with pytest.raises(InvalidArgument, match="num_filters"):
+        recipe("cifar100", "la_maml", model="mlp", overrides={"num_filters": 3})

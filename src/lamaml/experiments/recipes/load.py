@@ -10,7 +10,6 @@ Settings are one flat set of names; the signatures of learner, network and strea
 
 import inspect
 import json
-import math
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -18,18 +17,17 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
+from lamaml._registry import entry_point_names, find_learner, find_model, find_stream
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.experiments.recipes.probes import Parts, probed
 from lamaml.learners import LEARNERS
-from lamaml.models import cnn, cross_entropy, mlp, task_heads
-from lamaml.streams import STREAMS
-from lamaml.streams import build as build_stream
+from lamaml.models import cross_entropy, task_heads
 from lamaml.training.loop import Schedule
 from lamaml.types import Learner, Loss, Model, Stream
 
 PRESETS = ("authors", "paper", "tuned")
+NO_PRESET = "defaults"  # of a learner that no recipe file knows
 PROTOCOLS = ("single", "multiple")
-MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn}
 _GIVEN = {"seed", "num_tasks", "num_samples"}  # chosen for a run, not by a recipe
 _NULLABLE = {"max_norm", "inner_clamp"}
 _KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size"}
@@ -88,7 +86,9 @@ def cells(benchmark: str) -> list[tuple[str, str]]:
 
 def presets(benchmark: str, protocol: str, learner: str) -> list[str]:
     """The presets of one cell; all have the first two."""
-    cell = _read(benchmark)[protocol][learner]
+    cell = _read(benchmark)[protocol].get(learner)
+    if cell is None:
+        return [NO_PRESET]
     return [name for name in PRESETS if name != "tuned" or name in cell]
 
 
@@ -98,15 +98,20 @@ def recipe(
     *,
     protocol: str | None = None,
     preset: str | None = None,
+    model: str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Recipe:
-    """The settings of one cell of the paper.
+    """Returns the settings of one cell of the paper, or of a learner or stream from elsewhere.
+
+    A learner from elsewhere has the settings that all learners of the benchmark share, a stream
+    from elsewhere has those of `arrays`.
 
     Args:
-      benchmark: a recipe file's name.
-      learner: one of `LEARNERS`.
+      benchmark: a recipe file's name, or a stream from elsewhere as `find_stream` takes it.
+      learner: a name as `find_learner` takes it.
       protocol: "single" or "multiple"; None for the benchmark's first.
       preset: one of `presets`; None for the one that reproduces the paper's table.
+      model: a name as `find_model` takes it; None for the benchmark's own.
       overrides: settings that replace the recipe's.
 
     Example:
@@ -115,23 +120,28 @@ def recipe(
       >>> recipe("mnist_rotations", "la_maml", preset="paper").settings["hyper_rate"]
       0.15
     """
-    if learner not in LEARNERS:
-        raise unknown_name("learner", learner, LEARNERS)
+    find_learner(learner)
     file = _read(benchmark)
     protocols = [name for name in PROTOCOLS if name in file]
     protocol = protocol or protocols[0]
     if protocol not in protocols:
         raise unknown_name(f"protocol for {benchmark}", protocol, protocols)
-    if learner not in file[protocol]:
+    if learner in LEARNERS and learner not in file[protocol]:
         raise unknown_name(f"recipe for {benchmark}, protocol {protocol},", learner, file[protocol])
-    cell = file[protocol][learner]
+    cell = file[protocol].get(learner, {"default": NO_PRESET})
     preset = preset or cell.get("default", "authors")
     there_are = presets(benchmark, protocol, learner)
     if preset not in there_are:
         raise unknown_name(f"preset of {learner} on {benchmark}", preset, there_are)
-    owners = setting_owners(file["stream"], file["model"], learner)
+    model = model or file["model"]
+    owners = setting_owners(file["stream"], model, learner)
+    own = setting_owners(file["stream"], file["model"], learner)
     shared = {name: value for name, value in file.get("shared", {}).items() if name in owners}
-    settings = shared | cell.get("both", {}) | cell.get(preset, {})
+    settings = shared | {
+        name: value
+        for name, value in (cell.get("both", {}) | cell.get(preset, {})).items()
+        if name in owners or own.get(name) != "model"  # another network has other settings
+    }
     _check_names([*settings, *(overrides or {})], owners, f"{learner} on {benchmark}")
     settings = {name: _none_if_false(name, value) for name, value in settings.items()}
     published = {metric: tuple(pair) for metric, pair in cell.get("published", {}).items()}
@@ -141,23 +151,17 @@ def recipe(
         protocol,
         preset,
         file["stream"],
-        file["model"],
+        model,
         settings | dict(overrides or {}),
-        published,
+        published if model == file["model"] else {},
     )
 
 
 def setting_owners(stream: str, model: str, learner: str) -> dict[str, str]:
-    """Who takes each setting: "schedule", "model", "stream" or "learner"."""
-    if stream not in STREAMS:
-        raise unknown_name("stream", stream, STREAMS)
-    if model not in MODELS:
-        raise unknown_name("model", model, MODELS)
-    if learner not in LEARNERS:
-        raise unknown_name("learner", learner, LEARNERS)
-    owners = dict.fromkeys(_keyword_names(STREAMS[stream]) - _GIVEN, "stream")
-    owners |= dict.fromkeys(_keyword_names(MODELS[model]), "model")
-    owners |= dict.fromkeys(_keyword_names(LEARNERS[learner]) - _KNOWN_FROM_STREAM, "learner")
+    """Returns who takes each setting: "schedule", "model", "stream" or "learner"."""
+    owners = dict.fromkeys(_keyword_names(find_stream(stream)) - _GIVEN, "stream")
+    owners |= dict.fromkeys(_keyword_names(find_model(model)), "model")
+    owners |= dict.fromkeys(_keyword_names(find_learner(learner)) - _KNOWN_FROM_STREAM, "learner")
     return owners | {field.name: "schedule" for field in fields(Schedule)}
 
 
@@ -177,8 +181,12 @@ def realize(
     split: dict[str, dict[str, Any]] = {"stream": {}, "model": {}, "learner": {}, "schedule": {}}
     for name, value in recipe.settings.items():
         split[owners[name]][name] = value
-    size = {"num_tasks": num_tasks, "num_samples": num_samples}
-    stream = build_stream(recipe.stream, seed=seed, **size, **split["stream"])
+    sizes = {"num_tasks": num_tasks, "num_samples": num_samples}
+    given = {name: size for name, size in sizes.items() if size is not None}
+    try:
+        stream = find_stream(recipe.stream)(seed=seed, **given, **split["stream"])
+    except TypeError as error:  # a value of the wrong type, or a stream without sizes
+        raise InvalidArgument(f"{recipe.stream}: {error}") from error
     known = {
         "shape": stream.tasks[0].train.x.shape[1:],
         "num_tasks": len(stream.tasks),
@@ -203,17 +211,16 @@ def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, 
     """Network, loss and learner: the same ones for all seeds, so that they are compiled once.
 
     Args:
-      model_name: of `MODELS`.
-      learner_name: of `LEARNERS`.
+      model_name: as `find_model` takes it.
+      learner_name: as `find_learner` takes it.
       asked: the settings of both and what is known of the stream, as JSON.
     """
     settings = json.loads(asked)
-    known, builder = settings["known"], LEARNERS[learner_name]
-    shape, num_classes = tuple(known["shape"]), known["num_classes"]
-    inputs = math.prod(shape) if model_name == "mlp" else shape
-    model = MODELS[model_name](inputs, num_classes, **settings["model"])
+    known, builder = settings["known"], find_learner(learner_name)
+    shape = tuple(known["shape"])
+    model = find_model(model_name)(shape, known["num_classes"], **settings["model"])
     known["apply"] = model.apply
-    known["heads"] = task_heads(num_classes, known["classes_per_task"])
+    known["heads"] = task_heads(known["num_classes"], known["classes_per_task"])
     wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
     loss = cross_entropy(model.apply, known["heads"])
     return model, loss, builder(loss, **wanted, **settings["learner"])
@@ -222,7 +229,11 @@ def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, 
 @cache
 def _read(benchmark: str) -> dict[str, Any]:
     if benchmark not in benchmarks():
-        raise unknown_name("stream", benchmark, benchmarks())
+        added = entry_point_names("stream")
+        if benchmark not in added and ":" not in benchmark:
+            raise unknown_name("stream", benchmark, [*benchmarks(), *added])
+        find_stream(benchmark)
+        return _read("arrays") | {"stream": benchmark}
     path = resources.files("lamaml.experiments.recipes") / f"{benchmark}.toml"
     return tomllib.loads(path.read_text("utf-8"))
 

@@ -1,5 +1,6 @@
 """`--set name=value`: text becomes the value its setting's annotation asks for."""
 
+import functools
 import inspect
 import math
 import tomllib
@@ -8,10 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from lamaml._registry import find_learner, find_model, find_stream
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.recipes.load import MODELS, Recipe, recipe, setting_owners
-from lamaml.learners import LEARNERS
-from lamaml.streams import STREAMS
+from lamaml.experiments.recipes.load import Recipe, recipe, setting_owners
 from lamaml.training.loop import Schedule
 
 _WORDS = {"none": None, "true": True, "false": False}
@@ -26,6 +26,7 @@ def recipe_with(
     *,
     protocol: str | None = None,
     preset: str | None = None,
+    model: str | None = None,
 ) -> Recipe:
     """A recipe with settings given as text.
 
@@ -36,10 +37,13 @@ def recipe_with(
     lamaml.errors.InvalidArgument: memory_size = 'abc': must be a whole number
     """
     texts = dict(split_assignment(text) for text in assignments)
-    plain = recipe(benchmark, learner, protocol=protocol, preset=preset, overrides=texts)
-    hints = _annotations(plain)
-    overrides = {name: read_value(name, text, hints[name]) for name, text in texts.items()}
-    return recipe(benchmark, learner, protocol=protocol, preset=preset, overrides=overrides)
+    chosen = functools.partial(
+        recipe, benchmark, learner, protocol=protocol, preset=preset, model=model
+    )
+    hints = _annotations(chosen(overrides=texts))
+    return chosen(
+        overrides={name: read_value(name, text, hints[name]) for name, text in texts.items()}
+    )
 
 
 def split_assignment(text: str) -> tuple[str, str]:
@@ -85,9 +89,9 @@ def _literal(text: str) -> Any:
 
 def _annotations(chosen: Recipe) -> dict[str, Any]:
     builders: dict[str, Callable[..., Any]] = {
-        "stream": STREAMS[chosen.stream],
-        "model": MODELS[chosen.model],
-        "learner": LEARNERS[chosen.learner],
+        "stream": find_stream(chosen.stream),
+        "model": find_model(chosen.model),
+        "learner": find_learner(chosen.learner),
         "schedule": Schedule,
     }
     hints = {owner: get_type_hints(builder) for owner, builder in builders.items()}

@@ -95,7 +95,7 @@ class Plan:
     def _apart(self) -> int:
         if self.checkpoint_every is not None:
             return self.checkpoint_every
-        return CHECKPOINT_EVERY[self.recipe.model]
+        return CHECKPOINT_EVERY.get(self.recipe.model, min(CHECKPOINT_EVERY.values()))
 
 
 def execute(

@@ -43,7 +43,7 @@ def learn(
 ) -> dict[str, Any]:
     """Show the stream to the learner, from its last checkpoint on; how that ended."""
     stream, schedule = experiment.stream, experiment.schedule
-    every, apart = EVERY[job["recipe"]["model"]], job["checkpoint_every"]
+    every, apart = EVERY.get(job["recipe"]["model"], min(EVERY.values())), job["checkpoint_every"]
     updates, origin = updates_per_task(stream, schedule), origin_of(job, stream)
     last = go_on(experiment, job["seed"], folder, origin, lambda text: report("note", message=text))
     write_json(folder / "facts.json", stream.facts)
