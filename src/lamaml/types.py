@@ -16,19 +16,20 @@ Info = dict[str, jax.Array]
 
 
 class Batch(NamedTuple):
-    """Labelled rows, as a learner meets them.
+    """Labelled rows, as a learner receives them.
 
     Rows of weight 0 are padding: they enter no loss and no memory. `first` and `last` say whether
-    this is the first, and the last, glance a learner takes at these rows in its first pass over
-    them; that is when a memory may keep them.
+    this is the first, and the last, glance at these rows in the first pass over them: memories
+    store rows in one of the two. Memories store `position` as well where a batch has it.
     """
 
     x: jax.Array  # (n, ...) float32
     y: jax.Array  # (n,) int32, the class among all classes of the stream
-    task: jax.Array  # (n,) int32, the task's place in the stream
+    task: jax.Array  # (n,) int32, the task's index in the stream
     weight: jax.Array  # (n,) float32
     first: jax.Array | bool = True
     last: jax.Array | bool = True
+    position: jax.Array | None = None  # (n,) int32, the row's number in the stream
 
 
 Loss = Callable[[Params, Batch], jax.Array]

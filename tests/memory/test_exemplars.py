@@ -7,7 +7,7 @@ import pytest
 
 from lamaml.errors import InvalidArgument
 from lamaml.memory import add_sets, class_means, draw_one_each, empty_exemplars
-from lamaml.memory.exemplars import held, herd
+from lamaml.memory.exemplars import herd
 from lamaml.types import Batch
 
 ADD = jax.jit(add_sets, static_argnums=3)
@@ -36,8 +36,8 @@ def task_rows(task, num_rows, classes, seed=0):
 def sets(exemplars):
     """The ranks held, by task and class."""
     found = {}
-    present = np.asarray(held(exemplars))
-    for y, task, rank in zip(*(np.asarray(f)[present] for f in exemplars[1:]), strict=True):
+    present = np.asarray(exemplars.held())
+    for y, task, rank in zip(*(np.asarray(f)[present] for f in exemplars[1:4]), strict=True):
         found.setdefault((int(task), int(y)), []).append(int(rank))
     return {key: sorted(ranks) for key, ranks in found.items()}
 
@@ -78,14 +78,14 @@ def test_the_quota_is_the_memory_over_the_classes_seen():
             (t, c): list(range(quota)) for t in range(task + 1) for c in range(5 * t, 5 * t + 5)
         }
     assert quota == 2
-    assert int(held(exemplars).sum()) == 200
+    assert int(exemplars.held().sum()) == 200
 
 
 def test_a_set_is_shortened_from_its_end():
     first, second = task_rows(0, 20, [0, 1]), task_rows(1, 20, [2, 3])
     before = ADD(empty_exemplars(first, 8), first, first.x, 4)
     after = ADD(before, second, second.x, 4)
-    old = np.asarray(after.task == 0) & np.asarray(held(after))
+    old = np.asarray(after.task == 0) & np.asarray(after.held())
     kept = {
         (int(y), int(r)): x
         for x, y, r in zip(after.x[old], after.y[old], after.rank[old], strict=True)
@@ -107,7 +107,7 @@ def test_a_class_that_returns_has_a_set_a_task():
 def test_more_classes_than_places_are_cut_off_at_the_memory():
     rows = task_rows(0, 20, range(10))
     exemplars = ADD(empty_exemplars(rows, 4), rows, rows.x, 10)
-    assert int(held(exemplars).sum()) == 4
+    assert int(exemplars.held().sum()) == 4
     assert all(ranks == [0] for ranks in sets(exemplars).values())
 
 
@@ -138,7 +138,7 @@ def test_class_means_are_over_the_exemplars_of_a_class():
     means, known = class_means(exemplars, exemplars.x, 4)
     np.testing.assert_array_equal(known, [True, False, True, False])
     for label in (0, 2):
-        of_class = np.asarray(held(exemplars)) & (np.asarray(exemplars.y) == label)
+        of_class = np.asarray(exemplars.held()) & (np.asarray(exemplars.y) == label)
         np.testing.assert_allclose(
             means[label], np.asarray(exemplars.x)[of_class].mean(axis=0), rtol=1e-5
         )

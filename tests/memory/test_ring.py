@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lamaml.errors import InvalidArgument
-from lamaml.memory import empty_per_task, push_per_task, rows_before, rows_of
+from lamaml.memory import empty_ring, push_to_ring, rows_before, rows_of
 from lamaml.types import Batch
 
 KEY = jax.random.key(0)
-PUSH = jax.jit(push_per_task)
+PUSH = jax.jit(push_to_ring)
 BEFORE = jax.jit(rows_before, static_argnums=2)
 TASKS, EACH = 3, 4
 
@@ -26,7 +26,7 @@ def rows(numbers, tasks, weight=None):
 
 
 def rings(*batches):
-    memory = empty_per_task(rows([0], [0]), TASKS * EACH, TASKS)
+    memory = empty_ring(rows([0], [0]), TASKS * EACH, TASKS)
     for batch in batches:
         memory = PUSH(memory, batch)
     return memory
@@ -66,7 +66,7 @@ def test_a_ring_holds_exactly_the_last_rows_of_its_task(stream):
 def test_nothing_is_pushed_in_later_glances_nor_for_tasks_beyond_the_last():
     memory = rings(rows([1, 2], [0, 1]))
     for batch, when in ((rows([3], [0]), False), (rows([4], [TASKS]), True)):
-        after = push_per_task(memory, batch, when=jnp.array(when))
+        after = push_to_ring(memory, batch, when=jnp.array(when))
         jax.tree.map(np.testing.assert_array_equal, after, memory)
 
 
@@ -107,4 +107,4 @@ def test_a_draw_of_more_than_there_is_is_everything():
 )
 def test_every_task_needs_a_row(memory_size, num_tasks, named):
     with pytest.raises(InvalidArgument, match=named):
-        empty_per_task(rows([0], [0]), memory_size, num_tasks)
+        empty_ring(rows([0], [0]), memory_size, num_tasks)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lamaml.errors import InvalidArgument
-from lamaml.memory import empty_task_rows, forget, keep, kept_rows
+from lamaml.memory import clear, empty_task_rows, keep, kept_rows
 from lamaml.types import Batch
 
 KEEP = jax.jit(keep)
@@ -43,7 +43,7 @@ def test_padding_and_later_glances_are_not_kept():
 
 
 def test_what_is_forgotten_is_overwritten():
-    kept = forget(KEEP(empty_task_rows(rows([0]), 3), rows([1, 2, 3])))
+    kept = clear(KEEP(empty_task_rows(rows([0]), 3), rows([1, 2, 3])))
     assert held(kept) == []
     assert held(KEEP(kept, rows([4]))) == [4]
 

@@ -14,8 +14,7 @@ import numpy as np
 from lamaml.errors import InvalidArgument, require
 from lamaml.estimators._compiled import begin, fresh, learned_fields
 from lamaml.estimators._config import Design
-from lamaml.memory import Exemplars, PerTask, Reservoir, TaskRows
-from lamaml.memory.exemplars import held
+from lamaml.memory import Memory, Reservoir, can_resize, memories_in, stored_rows
 from lamaml.types import State
 
 
@@ -29,28 +28,14 @@ class Kept(NamedTuple):
 
 def kept_rows(state: State) -> Kept:
     """All rows that a state holds, on the host; none where its learner remembers none."""
-    held = [_held_in(part) for part in state if isinstance(part, _MEMORIES)]
+    held = [_held_in(memory) for memory in memories_in(state).values()]
     if not held:
         return Kept(np.zeros((0, 0)), np.zeros(0, np.int32), np.zeros(0, np.int32))
     return Kept(*(np.concatenate(field) for field in zip(*held, strict=True)))
 
 
-_MEMORIES = Reservoir | PerTask | TaskRows | Exemplars
-
-
-def _held_in(memory: Reservoir | PerTask | TaskRows | Exemplars) -> Kept:
-    x, y = np.asarray(memory.x), np.asarray(memory.y)
-    if isinstance(memory, PerTask):
-        owner, place = np.divmod(np.arange(len(y)), len(y) // len(memory.num_seen))
-        is_held = place < np.asarray(memory.num_seen)[owner]
-        return Kept(x[is_held], y[is_held], owner[is_held])
-    task = np.asarray(memory.task)
-    if isinstance(memory, Exemplars):
-        is_held = np.asarray(held(memory))
-    else:
-        count = memory.num_seen if isinstance(memory, Reservoir) else memory.num_kept
-        is_held = np.arange(len(y)) < int(count)
-    return Kept(x[is_held], y[is_held], task[is_held])
+def _held_in(memory: Memory) -> Kept:
+    return Kept(*stored_rows(memory)[:3])
 
 
 def num_bytes(tree: object) -> int:
@@ -86,8 +71,8 @@ def largest_memory(design: Design, budget: int, holds_out: bool) -> int:
         last = design.batch_size * (4 * design.num_columns + 8)
         return memory_bytes(shape_of(with_memory(design, size))) + held_out + last
 
-    for part in shape_of(design):
-        if isinstance(part, PerTask | TaskRows | Exemplars):
+    for part in memories_in(shape_of(design)).values():
+        if not can_resize(part):
             kind = type(part).__name__
             raise InvalidArgument(f"{design.learner} keeps {kind}, which memory_bytes cannot bound")
     require(cost(1) <= budget, "memory_bytes", budget, f"at least {cost(1)}, for one row")

@@ -19,7 +19,7 @@ from lamaml.errors import require
 from lamaml.learners.gem import dot
 from lamaml.learners.gradients import clip_to_norm, descend, global_norm, named_keys
 from lamaml.learners.inner_loop import chunks
-from lamaml.memory import PerTask, check_per_task, empty_per_task, push_per_task, rows_before
+from lamaml.memory import RingBuffer, check_ring, empty_ring, push_to_ring, rows_before
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
@@ -27,7 +27,7 @@ class AGEMState(NamedTuple):
     """What A-GEM needs."""
 
     params: Params  # θ
-    memory: PerTask  # the last rows of every task
+    memory: RingBuffer  # the last rows of every task
 
 
 def a_gem(
@@ -56,15 +56,15 @@ def a_gem(
       ... )
     """
     require(learning_rate > 0, "learning_rate", learning_rate, "positive")
-    check_per_task(memory_size, num_tasks)
+    check_ring(memory_size, num_tasks)
     require(ref_size is None or ref_size > 0, "ref_size", ref_size, "None or positive")
     require(max_norm is None or max_norm > 0, "max_norm", max_norm, "None or positive")
 
     def init(params: Params, batch: Batch) -> AGEMState:
-        return AGEMState(params, empty_per_task(batch, memory_size, num_tasks))
+        return AGEMState(params, empty_ring(batch, memory_size, num_tasks))
 
     def update(state: AGEMState, batch: Batch, key: jax.Array) -> tuple[AGEMState, Info]:
-        memory = push_per_task(state.memory, batch, when=batch.first)
+        memory = push_to_ring(state.memory, batch, when=batch.first)
         past = rows_before(memory, batch.task[0], ref_size, named_keys(key).replay)
         reference = gradient_by_pieces(loss, state.params, past)  # g_ref
         value, gradient = jax.value_and_grad(loss)(state.params, batch)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend, global_norm
-from lamaml.memory import TaskRows, empty_task_rows, forget, keep, kept_rows
+from lamaml.memory import TaskRows, clear, empty_task_rows, keep, kept_rows
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
@@ -92,7 +92,7 @@ def ewc(
             jax.tree.map(jnp.add, state.stiffness, fisher),
             pull,
             consolidation(state, state.params),
-            forget(state.rows),
+            clear(state.rows),
         )
 
     return Learner(init, update, end_task)

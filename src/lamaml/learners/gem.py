@@ -22,7 +22,7 @@ import numpy as np
 
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend, global_norm
-from lamaml.memory import PerTask, check_per_task, empty_per_task, push_per_task, rows_of
+from lamaml.memory import RingBuffer, check_ring, empty_ring, push_to_ring, rows_of
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
@@ -31,7 +31,7 @@ class GEMState(NamedTuple):
 
     params: Params  # θ
     gradients: Params  # G, along a new first axis; kept only to be overwritten in place
-    memory: PerTask  # the last rows of every task
+    memory: RingBuffer  # the last rows of every task
 
 
 def gem(
@@ -63,17 +63,17 @@ def gem(
       ... )
     """
     require(learning_rate > 0, "learning_rate", learning_rate, "positive")
-    check_per_task(memory_size, num_tasks)
+    check_ring(memory_size, num_tasks)
     require(margin >= 0, "margin", margin, "at least 0")
     require(ridge >= 0, "ridge", ridge, "at least 0")
     require(max_norm is None or max_norm > 0, "max_norm", max_norm, "None or positive")
 
     def init(params: Params, batch: Batch) -> GEMState:
         gradients = jax.tree.map(lambda leaf: jnp.zeros((num_tasks, *leaf.shape)), params)
-        return GEMState(params, gradients, empty_per_task(batch, memory_size, num_tasks))
+        return GEMState(params, gradients, empty_ring(batch, memory_size, num_tasks))
 
     def update(state: GEMState, batch: Batch, key: jax.Array) -> tuple[GEMState, Info]:
-        memory = push_per_task(state.memory, batch, when=batch.first)
+        memory = push_to_ring(state.memory, batch, when=batch.first)
         value, gradient = jax.value_and_grad(loss)(state.params, batch)
         clipped = clip_to_norm(gradient, max_norm)  # g
 

@@ -24,11 +24,13 @@ def named_keys(key: jax.Array) -> Keys:
 def join(replayed: Batch, batch: Batch) -> Batch:
     """The meta-batch b_m: replayed rows, then new ones."""
 
-    def together(field: str) -> jax.Array:
-        return jnp.concatenate([getattr(replayed, field), getattr(batch, field)])
+    def rows(part: Batch) -> Params:
+        return part.x, part.y, part.task, part.weight, part.position
 
-    rows = {field: together(field) for field in ("x", "y", "task", "weight")}
-    return batch._replace(**rows)
+    x, y, task, weight, position = jax.tree.map(
+        lambda *fields: jnp.concatenate(fields), rows(replayed), rows(batch)
+    )
+    return batch._replace(x=x, y=y, task=task, weight=weight, position=position)
 
 
 def global_norm(tree: Params) -> jax.Array:

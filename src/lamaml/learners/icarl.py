@@ -24,10 +24,10 @@ from lamaml.memory import (
     TaskRows,
     add_sets,
     class_means,
+    clear,
     draw_one_each,
     empty_exemplars,
     empty_task_rows,
-    forget,
     keep,
     kept_rows,
 )
@@ -135,7 +135,7 @@ def icarl(
         features = jnp.where(own, logits, 0.0)  # f_τ
         exemplars = add_sets(state.exemplars, rows, features, logits.shape[-1])
         targets = jax.lax.map(output, exemplars.x, batch_size=_SLICE)
-        return ICaRLState(state.params, exemplars, targets, forget(state.rows))
+        return ICaRLState(state.params, exemplars, targets, clear(state.rows))
 
     def predict(state: ICaRLState, x: jax.Array, task: jax.Array) -> jax.Array:
         outputs = apply(state.params, x)

@@ -50,8 +50,9 @@ def chunks(batch: Batch, inner_steps: int) -> Batch:
         return padded.reshape(inner_steps, size, *rows.shape[1:])
 
     unused = jnp.zeros(inner_steps, bool)
-    x, y, task, weight = (split(rows) for rows in batch[:4])
-    return Batch(x, y, task, weight, first=unused, last=unused)
+    rows = (batch.x, batch.y, batch.task, batch.weight, batch.position)
+    x, y, task, weight, position = jax.tree.map(split, rows)
+    return Batch(x, y, task, weight, unused, unused, position)
 
 
 def step_weights(steps: Batch, meta_loss: str) -> jax.Array:

@@ -1,6 +1,5 @@
-"""What a learner keeps of what it has seen."""
+"""Memories: the rows of a stream that a learner stores."""
 
-from lamaml.memory._task_rows import TaskRows, empty_task_rows, forget, keep, kept_rows
 from lamaml.memory.exemplars import (
     Exemplars,
     add_sets,
@@ -8,35 +7,43 @@ from lamaml.memory.exemplars import (
     draw_one_each,
     empty_exemplars,
 )
-from lamaml.memory.reservoir import Reservoir, empty_reservoir, push, sample
+from lamaml.memory.reservoir import Reservoir, can_resize, empty_reservoir, push, resize, sample
 from lamaml.memory.ring import (
-    PerTask,
-    check_per_task,
-    empty_per_task,
-    push_per_task,
+    RingBuffer,
+    check_ring,
+    empty_ring,
+    push_to_ring,
     rows_before,
     rows_of,
 )
+from lamaml.memory.rows import Memory, StoredRows, memories_in, stored_rows
+from lamaml.memory.task_rows import TaskRows, clear, empty_task_rows, keep, kept_rows
 
 __all__ = [
     "Exemplars",
-    "PerTask",
+    "Memory",
     "Reservoir",
+    "RingBuffer",
+    "StoredRows",
     "TaskRows",
     "add_sets",
-    "check_per_task",
+    "can_resize",
+    "check_ring",
     "class_means",
+    "clear",
     "draw_one_each",
     "empty_exemplars",
-    "empty_per_task",
     "empty_reservoir",
+    "empty_ring",
     "empty_task_rows",
-    "forget",
     "keep",
     "kept_rows",
+    "memories_in",
     "push",
-    "push_per_task",
+    "push_to_ring",
+    "resize",
     "rows_before",
     "rows_of",
     "sample",
+    "stored_rows",
 ]

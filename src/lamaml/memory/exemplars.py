@@ -1,4 +1,4 @@
-"""Exemplars by herding (Welling, 2009; Rebuffi et al., 2017): few rows with their class's mean.
+"""Exemplars chosen by herding (Welling, 2009; Rebuffi et al., 2017): few rows with the class mean.
 
     p_e = argmin_{x unused} ‖ μ_c − (f(x) + Σ_{j<e} f(p_j)) / (e + 1) ‖        e = 0 … m − 1
 
@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 
 from lamaml.errors import require
-from lamaml.memory._task_rows import room
+from lamaml.memory.rows import room
 from lamaml.types import Batch
 
-_FREE = 2**31 - 1  # the rank of a place that holds no exemplar
+_FREE = 2**31 - 1  # the rank of a free slot
 
 
 class Exemplars(NamedTuple):
@@ -25,27 +25,27 @@ class Exemplars(NamedTuple):
     y: jax.Array  # (M,)
     task: jax.Array  # (M,)
     rank: jax.Array  # (M,) e, the place in its set's order
+    position: jax.Array | None = None  # (M,)
+
+    def held(self) -> jax.Array:
+        """Return which slots hold an exemplar."""
+        return self.rank < _FREE
 
 
 def empty_exemplars(batch: Batch, memory_size: int) -> Exemplars:
-    """Room for `memory_size` rows like those of the batch."""
+    """Return free slots for `memory_size` rows like those of the batch."""
     require(memory_size > 0, "memory_size", memory_size, "at least 1")
-    x, y, task = (room(rows, memory_size) for rows in (batch.x, batch.y, batch.task))
-    return Exemplars(x, y, task, jnp.full(memory_size, _FREE, jnp.int32))
-
-
-def held(exemplars: Exemplars) -> jax.Array:
-    """Which places hold an exemplar."""
-    return exemplars.rank < _FREE
+    x, y, task, position = room((batch.x, batch.y, batch.task, batch.position), memory_size)
+    return Exemplars(x, y, task, jnp.full(memory_size, _FREE, jnp.int32), position)
 
 
 def add_sets(exemplars: Exemplars, rows: Batch, features: jax.Array, num_classes: int) -> Exemplars:
-    """Shorten the sets to their new quota and add one for each class among the rows of a task.
+    """Shorten the sets to their new quota and add one per class among the rows of a task.
 
     Args:
       exemplars: the sets so far.
-      rows: of the task that ended; padding is never chosen.
-      features: (n, d), where the rows lie.
+      rows: the rows of the task that ended; padding is never chosen.
+      features: (n, d), the features of the rows.
       num_classes: labels are below it.
     """
     memory_size = len(exemplars.y)
@@ -56,26 +56,22 @@ def add_sets(exemplars: Exemplars, rows: Batch, features: jax.Array, num_classes
     rank = jnp.concatenate([exemplars.rank, herd(features, owner, num_classes, quota)])
     rank = jnp.where(rank < quota, rank, _FREE)
     best = jnp.argsort(rank, stable=True)[:memory_size]
-
-    def gather(old: jax.Array, new: jax.Array) -> jax.Array:
-        return jnp.concatenate([old, new])[best]
-
-    return Exemplars(
-        gather(exemplars.x, rows.x),
-        gather(exemplars.y, rows.y),
-        gather(exemplars.task, rows.task),
-        rank[best],
+    x, y, task, position = jax.tree.map(
+        lambda old, new: jnp.concatenate([old, new])[best],
+        (exemplars.x, exemplars.y, exemplars.task, exemplars.position),
+        (rows.x, rows.y, rows.task, rows.position),
     )
+    return Exemplars(x, y, task, rank[best], position)
 
 
 def herd(features: jax.Array, owner: jax.Array, num_classes: int, quota: jax.Array) -> jax.Array:
-    """Each row's place in its class's order, for the first `quota` of them.
+    """Return the rank of each row within its class, for the first `quota` rows of a class.
 
     Args:
       features: (n, d).
       owner: (n,) the class of each row; `num_classes` for rows that are not to be chosen.
-      num_classes: classes are chosen from side by side.
-      quota: m.
+      num_classes: the number of classes; all are herded at once.
+      quota: m, the number of exemplars per class.
     """
     member = owner == jnp.arange(num_classes)[:, None]  # (classes, n)
     mean, _ = _means(features, member)  # μ_c
@@ -96,8 +92,8 @@ def herd(features: jax.Array, owner: jax.Array, num_classes: int, quota: jax.Arr
 
 
 def draw_one_each(exemplars: Exemplars, key: jax.Array) -> jax.Array:
-    """A weight a place: 1/(sets of its task) for one exemplar drawn from every set, else 0."""
-    present = held(exemplars)
+    """Return a weight per slot: 1/(sets of its task) for one exemplar drawn per set, else 0."""
+    present = exemplars.held()
     alike = exemplars.task[:, None] == exemplars.task[None, :]
     same_set = alike & (exemplars.y[:, None] == exemplars.y[None, :]) & present
     lot = jax.random.uniform(key, present.shape)
@@ -109,13 +105,13 @@ def draw_one_each(exemplars: Exemplars, key: jax.Array) -> jax.Array:
 def class_means(
     exemplars: Exemplars, features: jax.Array, num_classes: int
 ) -> tuple[jax.Array, jax.Array]:
-    """The mean feature of each class's exemplars, over all tasks; and which classes have any."""
-    owner = jnp.where(held(exemplars), exemplars.y, num_classes)
+    """Return the mean feature of each class's exemplars, over all tasks, and which have any."""
+    owner = jnp.where(exemplars.held(), exemplars.y, num_classes)
     return _means(features, owner == jnp.arange(num_classes)[:, None])
 
 
 def _means(features: jax.Array, member: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The mean of each class's rows, 0 for a class without; and which classes have any."""
+    """Return the mean of each class's rows (0 for an empty class), and which classes have any."""
     size = jnp.sum(member, axis=1, keepdims=True)
     total = jnp.matmul(member.astype(features.dtype), features)
     return total / jnp.maximum(size, 1), size[:, 0] > 0

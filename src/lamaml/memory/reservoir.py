@@ -1,4 +1,4 @@
-"""Reservoir sampling (Vitter, 1985): a uniform sample of everything seen, in constant memory.
+"""Reservoir sampling (Vitter, 1985): a uniform sample of all rows seen, in constant memory.
 
 The n-th row is kept with probability M/n, in a slot drawn uniformly:
     n ≤ M:  slot = n − 1
@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from lamaml.errors import require
+from lamaml.errors import InvalidArgument, require
+from lamaml.memory.rows import Memory, room, take, write
 from lamaml.types import Batch
 
 
@@ -24,22 +26,24 @@ class Reservoir(NamedTuple):
     y: jax.Array  # (M,)
     task: jax.Array  # (M,)
     num_seen: jax.Array  # n, distinct rows offered so far
+    position: jax.Array | None = None  # (M,)
+
+    def held(self) -> jax.Array:
+        """Return which slots hold a row."""
+        return jnp.arange(len(self.y)) < self.num_seen
 
 
 def empty_reservoir(batch: Batch, memory_size: int) -> Reservoir:
-    """Room for `memory_size` rows like those of the batch."""
+    """Return free slots for `memory_size` rows like those of the batch."""
     require(memory_size > 0, "memory_size", memory_size, "at least 1")
-
-    def room(rows: jax.Array) -> jax.Array:
-        return jnp.zeros((memory_size, *rows.shape[1:]), rows.dtype)
-
-    return Reservoir(room(batch.x), room(batch.y), room(batch.task), jnp.zeros((), jnp.int32))
+    x, y, task, position = room((batch.x, batch.y, batch.task, batch.position), memory_size)
+    return Reservoir(x, y, task, jnp.zeros((), jnp.int32), position)
 
 
 def push(
     memory: Reservoir, batch: Batch, key: jax.Array, *, when: jax.Array | bool = True
 ) -> Reservoir:
-    """Offer the rows of a batch one after another, without padding; none if not `when`."""
+    """Offer the rows of a batch one by one; skip padding, and all rows if not `when`."""
     size = len(memory.y)
     offered = (batch.weight > 0) & when
     order = memory.num_seen + jnp.cumsum(offered)  # n of each row
@@ -48,34 +52,57 @@ def push(
     # Of rows drawn to one slot the last stays; the others go to slot M, which does not exist.
     overwritten = jnp.triu(slot[:, None] == slot[None, :], k=1).any(axis=1)
     slot = jnp.where(overwritten, size, slot)
-
-    def write(kept: jax.Array, rows: jax.Array) -> jax.Array:
-        return kept.at[slot].set(rows, mode="drop")
-
-    return Reservoir(
-        write(memory.x, batch.x),
-        write(memory.y, batch.y),
-        write(memory.task, batch.task),
-        memory.num_seen + jnp.sum(offered),
+    x, y, task, position = write(
+        (memory.x, memory.y, memory.task, memory.position),
+        (batch.x, batch.y, batch.task, batch.position),
+        slot,
     )
+    return Reservoir(x, y, task, memory.num_seen + jnp.sum(offered), position)
 
 
 def sample(
     memory: Reservoir, num_rows: int, key: jax.Array, *, before: jax.Array | None = None
 ) -> Batch:
-    """Draw rows without replacement; where fewer are held the rest has weight 0.
+    """Draw rows without replacement; where fewer are held, the rest has weight 0.
 
     Args:
-      memory: what is held.
-      num_rows: how many to draw.
+      memory: the reservoir.
+      num_rows: number of rows to draw.
       key: decides which.
-      before: draw only from tasks before this one; None for all.
+      before: draw only from tasks before this one; None for all tasks.
     """
     size = len(memory.y)
-    held = jnp.arange(size) < memory.num_seen
+    held = memory.held()
     if before is not None:
         held &= memory.task < before
     lot = jnp.where(held, jax.random.uniform(key, (size,)), -1.0)
     _, rows = jax.lax.top_k(lot, min(num_rows, size))
     weight = held[rows].astype(jnp.float32)
-    return Batch(memory.x[rows], memory.y[rows], memory.task[rows], weight)
+    x, y, task, position = take((memory.x, memory.y, memory.task, memory.position), rows)
+    return Batch(x, y, task, weight, position=position)
+
+
+def can_resize(memory: Memory) -> bool:
+    """Return whether a memory stays what it is with fewer slots: a reservoir does."""
+    return isinstance(memory, Reservoir)
+
+
+def resize(memory: Memory, size: int, rng: np.random.Generator) -> Memory:
+    """Return a reservoir with fewer slots, on the host, that is still a uniform sample.
+
+    Memories that already have at most `size` slots are returned as they are.
+
+    Args:
+      memory: a reservoir, if it has more than `size` slots.
+      size: the number of slots.
+      rng: decides which rows stay.
+    """
+    if len(memory.y) <= size:
+        return memory
+    if not isinstance(memory, Reservoir):
+        raise InvalidArgument(f"memory is a {type(memory).__name__}: must be a Reservoir")
+    kept = rng.permutation(min(int(memory.num_seen), len(memory.y)))[:size]
+    slots = np.resize(kept, size) if len(kept) else np.zeros(size, int)  # free slots: any row
+    fields = (memory.x, memory.y, memory.task, memory.position)
+    x, y, task, position = jax.tree.map(lambda rows: np.asarray(rows)[slots], fields)
+    return Reservoir(x, y, task, memory.num_seen, position)

@@ -10,7 +10,6 @@ from problems import HEADS, KEY, MODEL, assert_close, network, network_batch, ne
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import icarl, online
-from lamaml.memory.exemplars import held
 from lamaml.models import cross_entropy, task_heads
 
 SETTINGS = {"apply": MODEL.apply, "learning_rate": 0.3, "memory_size": 12, "task_size": 30}
@@ -62,7 +61,7 @@ def test_exemplars_are_shared_out_over_the_classes_seen():
     learner = compiled()
     for num_tasks in (1, 2, 3):
         exemplars = trained(learner, num_tasks).exemplars
-        present = np.asarray(held(exemplars))
+        present = np.asarray(exemplars.held())
         counts = np.bincount(np.asarray(exemplars.y)[present], minlength=6)
         assert counts.tolist() == [12 // (2 * num_tasks)] * 2 * num_tasks + [0] * (
             6 - 2 * num_tasks
@@ -80,7 +79,7 @@ def test_the_rows_of_a_finished_task_are_forgotten():
 
 def test_targets_are_the_outputs_of_all_exemplars_at_the_last_tasks_end():
     state = trained(compiled(), 2)
-    present = np.asarray(held(state.exemplars))
+    present = np.asarray(state.exemplars.held())
     outputs = MODEL.apply(state.params, state.exemplars.x)
     np.testing.assert_allclose(state.targets[present], outputs[present], rtol=1e-5, atol=1e-6)
 
@@ -127,7 +126,7 @@ def test_more_sets_than_a_block_are_all_distilled_once():
         rows = on_task(task, task)
         state, _ = learner.update(state, rows._replace(y=rows.y % 2), KEY)
         state = learner.end_task(state, KEY)
-    assert int(held(state.exemplars).sum()) == 12
+    assert int(state.exemplars.held().sum()) == 12
     moved = jax.tree.map(lambda p: p + 0.3, state.params)
     _, info = nothing(state._replace(params=moved), learner)
     wanted, given = (
