@@ -15,14 +15,14 @@ from sklearn.neural_network import MLPClassifier
 
 from lamaml import LaMAMLClassifier
 from lamaml.estimators.report import bytes_of_rows
-from lamaml.streams import build
+from lamaml.streams import load_stream
 
 HIDDEN_SIZES = (100, 100)
 
 
 def mnist(num_tasks=20, num_samples=1000, call=10):
     """Single pass, no task labels, rows in calls of 10; the mean over all tasks' test images."""
-    stream = build("mnist_rotations", seed=0, num_tasks=num_tasks, num_samples=num_samples)
+    stream = load_stream("mnist_rotations", seed=0, num_tasks=num_tasks, num_samples=num_samples)
     rivals = {
         "LaMAMLClassifier": (LaMAMLClassifier(hidden_sizes=HIDDEN_SIZES), 1),
         "MLPClassifier": (MLPClassifier(HIDDEN_SIZES, random_state=0), 255),  # it does not scale

@@ -25,8 +25,7 @@ from sklearn.datasets import load_digits
 from lamaml.learners import LEARNERS, RESULTS_VERSIONS
 from lamaml.models import cnn, cross_entropy, mlp, task_heads
 from lamaml.streams import arrays, digits_rotations
-from lamaml.streams._preprocessing import Standardise
-from lamaml.streams.transforms import CropFlip
+from lamaml.streams.transforms import CropFlip, Standardise
 from lamaml.training.loop import Schedule, train
 from lamaml.types import Model, Stream
 

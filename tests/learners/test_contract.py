@@ -22,7 +22,7 @@ from lamaml.evaluation import metrics
 from lamaml.experiments.storing.checkpoints import Origin, read_checkpoint, write_checkpoint
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy, mlp, task_heads
-from lamaml.streams import build
+from lamaml.streams import load_stream
 from lamaml.training.loop import Checkpoint, Schedule, Seconds, train
 from lamaml.types import Batch, Learner
 
@@ -278,7 +278,9 @@ SCHEDULE = Schedule(batch_size=10, epochs=2, glances=3)
 
 @functools.cache
 def digits():
-    return build("digits_rotations", seed=0, num_samples=145)  # the last batch is half padding
+    return load_stream(
+        "digits_rotations", seed=0, num_samples=145
+    )  # the last batch is half padding
 
 
 @functools.cache

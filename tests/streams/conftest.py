@@ -1,7 +1,7 @@
-"""An empty data folder, and a web server that can be told to fail."""
+"""An empty data folder, and a web server that fails on demand."""
 
-import re
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,22 +24,23 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for name, archive in _download.ARCHIVES.items()
     }
     monkeypatch.setattr(_download, "ARCHIVES", nowhere)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)  # between attempts
     return folder
 
 
 class Server:
     """Serves `content` at every path.
 
-    `cuts` says, request by request, after how many bytes the connection breaks; when it is used
-    up, nothing breaks. `requests` keeps the Range header of each request.
+    `statuses` and `cuts` describe the first responses: the error they return, and the number of
+    bytes after which the connection breaks. When they are used up, responses are complete.
     """
 
     def __init__(self) -> None:
         self.content = b""
+        self.statuses: list[int] = []
         self.cuts: list[int] = []
-        self.ranges = True
-        self.status: int | None = None
-        self.requests: list[str | None] = []
+        self.seconds = 0.0  # that a response takes
+        self.num_requests = 0
         self.address = ""
 
 
@@ -49,26 +50,15 @@ def server() -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked = self.headers["Range"]
-            state.requests.append(asked)
-            match = re.fullmatch(r"bytes=(\d+)-", asked or "") if state.ranges else None
-            start = int(match[1]) if match else 0
-            size = len(state.content)
-            if state.status:
-                self.send_response(state.status)
-            elif match and start >= size:
-                self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{size}")
-                self.send_header("Content-Length", "0")
-            else:
-                self.send_response(206 if match else 200)
-                if match:
-                    self.send_header("Content-Range", f"bytes {start}-{size - 1}/{size}")
-                self.send_header("Content-Length", str(size - start))
+            state.num_requests += 1
+            time.sleep(state.seconds)
+            if state.statuses:
+                self.send_error(state.statuses.pop(0))
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(state.content)))
             self.end_headers()
-            if not state.status and start < size:
-                cut = state.cuts.pop(0) if state.cuts else size
-                self.wfile.write(state.content[start : start + cut])
+            self.wfile.write(state.content[: state.cuts.pop(0) if state.cuts else None])
 
         def log_message(self, *_: object) -> None:
             pass

@@ -1,4 +1,6 @@
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
 from lamaml.streams import _download
-from lamaml.streams._download import ARCHIVES, Archive, data_folder, fetch
+from lamaml.streams._download import ARCHIVES, NUM_RETRIES, Archive, data_folder, fetch
 
 NAME = "mnist/train-images-idx3-ubyte.gz"
 CONTENT = np.random.default_rng(0).bytes(1_000_000)
@@ -23,10 +25,6 @@ def public(server, empty_folder, monkeypatch):
     return server
 
 
-def part(folder: Path) -> Path:
-    return folder / f"{NAME}.part"
-
-
 def test_folder_is_the_variable_or_the_cache_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("LAMAML_DATA", str(tmp_path))
     assert data_folder() == tmp_path
@@ -34,75 +32,96 @@ def test_folder_is_the_variable_or_the_cache_of_the_user(monkeypatch, tmp_path):
     assert data_folder() == Path(platformdirs.user_cache_dir("lamaml"))
 
 
+def files(folder: Path) -> list[str]:
+    """Everything in the folder but locks."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
+    return [str(path.relative_to(folder)) for path in found]
+
+
 def test_downloads_once(public, empty_folder):
     assert fetch(NAME) == empty_folder / NAME
     assert (empty_folder / NAME).read_bytes() == CONTENT
     assert fetch(NAME) == empty_folder / NAME
-    assert public.requests == [None]
-    assert not part(empty_folder).exists()
+    assert public.num_requests == 1
+    assert files(empty_folder) == [NAME]
 
 
-def test_cut_connection_is_made_again_from_where_it_broke(public, empty_folder):
-    public.cuts = [400_000, 300_000]
+def test_failed_attempts_are_repeated(public, empty_folder):
+    public.statuses = [503]
+    public.cuts = [400_000]
     assert fetch(NAME).read_bytes() == CONTENT
-    first, *others = public.requests
-    assert first is None
-    starts = [int(asked.removeprefix("bytes=").removesuffix("-")) for asked in others]
-    assert len(starts) == 2
-    assert 0 < starts[0] <= 400_000
-    assert starts[0] < starts[1] <= starts[0] + 300_000
+    assert public.num_requests == 3
+    assert files(empty_folder) == [NAME]
 
 
-def test_next_process_goes_on_where_the_last_one_was_cut(public, empty_folder):
-    public.cuts = [500_000, 0]
-    with pytest.raises(DataUnavailable):
+def test_truncated_download_is_never_kept(public, empty_folder):
+    public.cuts = [400_000] * (1 + NUM_RETRIES)
+    with pytest.raises(DataUnavailable, match=NAME):
         fetch(NAME)
-    have = part(empty_folder).stat().st_size
-    assert 0 < have <= 500_000
-    assert part(empty_folder).read_bytes() == CONTENT[:have]
-    public.requests.clear()
+    assert public.num_requests == 1 + NUM_RETRIES
+    assert files(empty_folder) == []
     assert fetch(NAME).read_bytes() == CONTENT
-    assert public.requests == [f"bytes={have}-"]
-
-
-def test_server_that_cannot_resume_starts_again(public, empty_folder):
-    public.ranges = False
-    part(empty_folder).parent.mkdir()
-    part(empty_folder).write_bytes(b"x" * 1000)
-    assert fetch(NAME).read_bytes() == CONTENT
-    assert public.requests == ["bytes=1000-"]
-
-
-def test_part_that_is_already_whole_is_used(public, empty_folder):
-    part(empty_folder).parent.mkdir()
-    part(empty_folder).write_bytes(CONTENT)
-    assert fetch(NAME).read_bytes() == CONTENT
-    assert public.requests == [f"bytes={len(CONTENT)}-"]
-
-
-def test_part_longer_than_the_file_is_thrown_away(public, empty_folder):
-    part(empty_folder).parent.mkdir()
-    part(empty_folder).write_bytes(CONTENT + b"more")
-    assert fetch(NAME).read_bytes() == CONTENT
-    assert public.requests[-1] is None
 
 
 def test_wrong_download_is_never_kept(public, empty_folder):
     public.content = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
-    with pytest.raises(DataCorrupt, match="no longer has md5:"):
+    with pytest.raises(DataCorrupt) as caught:
         fetch(NAME)
-    assert not (empty_folder / NAME).exists()
-    assert not part(empty_folder).exists()
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "does not match md5:" in message
+    assert str(empty_folder / NAME) in message
+    assert f"{public.address}/{NAME}" in message
+    assert files(empty_folder) == []
     public.content = CONTENT
     assert fetch(NAME).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("status", [404, 503])
-def test_refusal_is_unavailable_and_asked_once(public, status):
-    public.status = status
+def test_refusal_is_unavailable(public, status):
+    public.statuses = [status] * (1 + NUM_RETRIES)
     with pytest.raises(DataUnavailable, match=r"\(HTTPError\)"):
         fetch(NAME)
-    assert len(public.requests) == 1
+    assert public.num_requests == 1 + NUM_RETRIES
+
+
+def test_two_processes_download_once(public, empty_folder):
+    public.seconds = 0.5
+    script = (
+        "import sys; from lamaml.streams import _download\n"
+        "name, *archive = sys.argv[1:]\n"
+        "_download.ARCHIVES = {name: _download.Archive(*archive)}\n"
+        "sys.stdin.read()\n"
+        "print(_download.fetch(name))"
+    )
+    archive = _download.ARCHIVES[NAME]
+    command = [sys.executable, "-c", script, NAME, archive.address, archive.checksum]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    for process in processes:
+        process.stdin.close()
+    for process in processes:
+        with process:
+            assert process.stdout.read().strip() == str(empty_folder / NAME)
+        assert process.returncode == 0
+    assert public.num_requests == 1
+    assert (empty_folder / NAME).read_bytes() == CONTENT
+
+
+def test_progress_is_shown_on_a_terminal(public, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    public.cuts = [600_000]
+    fetch(NAME)
+    written = capsys.readouterr()
+    assert f"downloading {Path(NAME).name}" in written.err
+    assert "100%" in written.err
+    assert written.out == ""
+
+
+def test_nothing_is_written_elsewhere(public, capsys, monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    fetch(NAME)
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

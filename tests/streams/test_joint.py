@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 
-from lamaml.streams import arrays, build, digits_permutations, digits_rotations, joint
+from lamaml.streams import arrays, digits_permutations, digits_rotations, joint, load_stream
 
 
 def rows(examples):
@@ -50,6 +50,6 @@ def test_heads_and_facts_are_kept():
 
 
 def test_by_name():
-    stream = build("joint", seed=3, of="digits_permutations", num_tasks=2, num_samples=50)
+    stream = load_stream("joint", seed=3, of="digits_permutations", num_tasks=2, num_samples=50)
     expected = joint(digits_permutations(seed=3, num_tasks=2, num_samples=50), seed=3)
     np.testing.assert_array_equal(stream.tasks[0].train.x, expected.tasks[0].train.x)

@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 from lamaml.errors import DataCorrupt, DataUnavailable
-from lamaml.streams import build
-from lamaml.streams._loading import load
+from lamaml.streams import load_stream
+from lamaml.streams.arrays import load
 
 
 def test_npz(tmp_path):
@@ -13,13 +13,13 @@ def test_npz(tmp_path):
     loaded = load(tmp_path / "data.npz")
     for given, got in zip((x, y, task), loaded, strict=True):
         np.testing.assert_array_equal(given, got)
-    stream = build("arrays", seed=0, path=tmp_path / "data.npz")
+    stream = load_stream("arrays", seed=0, path=tmp_path / "data.npz")
     assert len(stream.tasks) == 2
 
 
 def test_label_groups_win_over_task_ids_in_the_file(tmp_path):
     np.savez(tmp_path / "data.npz", x=np.ones((9, 2)), y=np.arange(9) // 3, task=np.arange(9) % 3)
-    stream = build("arrays", seed=0, path=str(tmp_path / "data.npz"), classes_per_task=1)
+    stream = load_stream("arrays", seed=0, path=str(tmp_path / "data.npz"), classes_per_task=1)
     assert [task.name for task in stream.tasks] == ["0", "1", "2"]
     assert stream.classes_per_task == 1
 
@@ -94,7 +94,7 @@ def test_image_folder(folder):
     assert loaded.x.dtype == np.uint8
     assert loaded.y.tolist() == ["ant"] * 4 + ["cat"] * 3
     assert loaded.x[[0, 3, 4], 0, 0].tolist() == [[0, 100, 0], [7, 7, 7], [200, 0, 0]]
-    stream = build("arrays", seed=0, path=folder, classes_per_task=1)
+    stream = load_stream("arrays", seed=0, path=folder, classes_per_task=1)
     assert stream.facts["classes"] == ["ant", "cat"]
     assert stream.tasks[1].train.y.tolist() == [1]
 
@@ -126,7 +126,7 @@ def test_image_of_too_many_pixels_is_named(folder, monkeypatch):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(DataUnavailable, match="nowhere is not there"):
+    with pytest.raises(DataUnavailable, match="nowhere does not exist"):
         load(tmp_path / "nowhere")
     with pytest.raises(DataUnavailable, match="has no images"):
         load(tmp_path)

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from lamaml.streams._tasks import Rows, groups, hold_out, rows_by_class
+from lamaml.streams._tasks import Selection, groups, hold_out, select_by_class
 
 
-def rows(label: np.ndarray) -> Rows:
-    return Rows(lambda number: number[:, None], np.arange(len(label)), label, label)
+def rows(label: np.ndarray) -> Selection:
+    return Selection(lambda number: number[:, None], np.arange(len(label)), label, label)
 
 
 @pytest.mark.parametrize(("size", "fraction", "taken"), [(500, 0.1, 50), (60, 0.1, 6), (4, 0.1, 1)])
@@ -33,10 +33,10 @@ def test_hold_out_is_random():
 
 def test_label_is_the_position_of_the_class():
     order = np.array([2, 0, 3, 1])
-    made = rows_by_class(lambda number: number, np.array([0, 1, 2, 3, 2]), order, 2)
+    made = select_by_class(lambda number: number, np.array([0, 1, 2, 3, 2]), order, 2)
     assert made.label.tolist() == [1, 3, 0, 2, 0]
     assert made.task.tolist() == [0, 1, 0, 1, 0]
-    assert made.part(np.array([4, 0])).load().y.tolist() == [0, 1]
+    assert made.subset(np.array([4, 0])).load().y.tolist() == [0, 1]
 
 
 def test_groups_of_nothing():

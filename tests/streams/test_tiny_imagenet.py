@@ -153,8 +153,8 @@ def test_another_archive_has_another_cache_and_a_damaged_one_is_made_again(membe
     assert len(list(tmp_path.glob("*.npy"))) == 2
 
 
-def test_shares_of_workers_join_without_a_seam(members, decoded, tmp_path, monkeypatch):
-    monkeypatch.setattr(_tiny_imagenet_archive, "SHARE_SIZE", 500)
+def test_parts_of_workers_form_one_file(members, decoded, tmp_path, monkeypatch):
+    monkeypatch.setattr(_tiny_imagenet_archive, "CHUNK_SIZE", 500)
     images = open_archive(write(tmp_path, members)).images
     np.testing.assert_array_equal(images, open_archive(decoded / f"{ROOT}.zip").images)
 

@@ -2,10 +2,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
 
 from lamaml.errors import InvalidArgument
-from lamaml.streams._preprocessing import Scale, Standardise
-from lamaml.streams.transforms import CropFlip, shift_and_mirror
+from lamaml.streams.transforms import (
+    CropFlip,
+    Scale,
+    Standardise,
+    permute,
+    rotate,
+    shift_and_mirror,
+)
 
 PLAIN = Standardise(mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 KEY = jax.random.key(0)
@@ -114,3 +123,56 @@ def test_equal_ones_compile_once():
     assert CropFlip(PLAIN) == CropFlip(Standardise((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)))
     assert hash(Scale(255)) == hash(Scale(255))
     assert Scale(255) != Scale(16)
+
+
+def random_images(side: int, count: int = 8) -> np.ndarray:
+    # From 1: a zero could hide a pixel that should have been filled.
+    return np.random.default_rng(side).integers(1, 256, (count, side * side), np.uint8)
+
+
+def rotated_by_pillow(images: np.ndarray, side: int, angle: float) -> np.ndarray:
+    pictures = (Image.fromarray(image.reshape(side, side)) for image in images)
+    return np.stack([np.asarray(picture.rotate(angle)).reshape(-1) for picture in pictures])
+
+
+@pytest.mark.parametrize("side", [8, 28])
+@pytest.mark.parametrize("angle", [0, 1e-9, 0.5, 9, 45, 89.999, 90, 133.7, 179.99, 180, 270])
+def test_rotate_equals_pillow(side, angle):
+    images = random_images(side)
+    expected = rotated_by_pillow(images, side, angle)
+    np.testing.assert_array_equal(rotate(images, angle), expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(angle=st.floats(0, 180), side=st.sampled_from([8, 28]))
+def test_rotate_equals_pillow_at_any_angle(angle, side):
+    images = random_images(side, 2)
+    expected = rotated_by_pillow(images, side, angle)
+    np.testing.assert_array_equal(rotate(images, angle), expected)
+
+
+def test_rotation_is_counter_clockwise():
+    right_edge = np.zeros((1, 64), np.uint8)
+    right_edge[0, 7::8] = 1
+    top_edge = np.zeros((1, 64), np.uint8)
+    top_edge[0, :8] = 1
+    np.testing.assert_array_equal(rotate(right_edge, 90), top_edge)
+
+
+def test_corners_are_black():
+    rotated = rotate(random_images(28), 45).reshape(-1, 28, 28)
+    assert (rotated[:, [0, 0, -1, -1], [0, -1, 0, -1]] == 0).all()
+    assert (rotated[:, 7:21, 7:21] > 0).all()
+
+
+def test_images_that_are_not_square():
+    with pytest.raises(InvalidArgument, match="shape of images"):
+        rotate(np.zeros((2, 63)), 10)
+
+
+def test_permutation_is_undone_by_its_inverse():
+    images = random_images(28)
+    order = np.random.default_rng(0).permutation(784)
+    moved = permute(images, order)
+    np.testing.assert_array_equal(moved[:, 5], images[:, order[5]])
+    np.testing.assert_array_equal(permute(moved, np.argsort(order)), images)

@@ -11,7 +11,7 @@ from lamaml.experiments.running.plan import CHECKPOINT_EVERY
 from lamaml.experiments.storing.checkpoints import Origin, on_host, write_checkpoint, written_beside
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
-from lamaml.streams._preprocessing import Scale
+from lamaml.streams.transforms import Scale
 from lamaml.training.loop import Checkpoint, Schedule, Seconds, train
 from lamaml.types import Examples, Learner, Model, State, Stream, Task
 

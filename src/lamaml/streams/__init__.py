@@ -1,27 +1,27 @@
-"""Data becomes tasks. Every stream is built by its name, from a seed."""
+"""Streams: data sets turned into sequences of tasks, found by name with `load_stream`."""
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from lamaml.errors import unknown_name
+from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.streams._download import data_folder, fetch
 from lamaml.streams.arrays import arrays
-from lamaml.streams.cifar100 import cifar100
-from lamaml.streams.cifar100 import data_digest as _cifar100_digest
-from lamaml.streams.digits import data_digest as _digits_digest
-from lamaml.streams.digits import digits_permutations, digits_rotations
+from lamaml.streams.cifar100 import cifar100, cifar100_digest
+from lamaml.streams.digits import digits_digest, digits_permutations, digits_rotations
 from lamaml.streams.joint import joint
-from lamaml.streams.mnist import data_digest as _mnist_digest
-from lamaml.streams.mnist import mnist_many_permutations, mnist_permutations, mnist_rotations
-from lamaml.streams.tiny_imagenet import data_digest as _tiny_imagenet_digest
-from lamaml.streams.tiny_imagenet import tiny_imagenet
+from lamaml.streams.mnist import (
+    mnist_digest,
+    mnist_many_permutations,
+    mnist_permutations,
+    mnist_rotations,
+)
+from lamaml.streams.tiny_imagenet import tiny_imagenet, tiny_imagenet_digest
 from lamaml.types import Stream
 
 __all__ = [
     "STREAMS",
     "arrays",
-    "build",
     "cifar100",
     "data_fingerprint",
     "data_folder",
@@ -29,6 +29,7 @@ __all__ = [
     "digits_rotations",
     "fetch",
     "joint",
+    "load_stream",
     "mnist_many_permutations",
     "mnist_permutations",
     "mnist_rotations",
@@ -36,62 +37,52 @@ __all__ = [
 ]
 
 
-def _joint_of(*, seed: int, of: str = "digits_rotations", **options: Any) -> Stream:
-    """Any other stream, by its name, as one shuffled task: the IID upper bound."""
-    return joint(build(of, seed=seed, **options), seed=seed)
+def _joint_by_name(*, seed: int, of: str = "digits_rotations", **options: Any) -> Stream:
+    """All tasks of the stream named `of` as one shuffled task: the IID upper bound."""
+    return joint(load_stream(of, seed=seed, **options), seed=seed)
 
 
-STREAMS: dict[str, Callable[..., Stream]] = {
-    "digits_rotations": digits_rotations,
-    "digits_permutations": digits_permutations,
-    "mnist_rotations": mnist_rotations,
-    "mnist_permutations": mnist_permutations,
-    "mnist_many_permutations": mnist_many_permutations,
-    "cifar100": cifar100,
-    "tiny_imagenet": tiny_imagenet,
-    "arrays": arrays,
-    "joint": _joint_of,
+class _BuiltIn(NamedTuple):
+    build: Callable[..., Stream]
+    data_digest: Callable[[], str] | None = None  # None: the data are the user's
+
+
+_BUILT_IN = {
+    "digits_rotations": _BuiltIn(digits_rotations, digits_digest),
+    "digits_permutations": _BuiltIn(digits_permutations, digits_digest),
+    "mnist_rotations": _BuiltIn(mnist_rotations, mnist_digest),
+    "mnist_permutations": _BuiltIn(mnist_permutations, mnist_digest),
+    "mnist_many_permutations": _BuiltIn(mnist_many_permutations, mnist_digest),
+    "cifar100": _BuiltIn(cifar100, cifar100_digest),
+    "tiny_imagenet": _BuiltIn(tiny_imagenet, tiny_imagenet_digest),
+    "arrays": _BuiltIn(arrays),
+    "joint": _BuiltIn(_joint_by_name),
 }
-_DIGESTS: dict[str, Callable[[], str]] = {
-    "digits_rotations": _digits_digest,
-    "digits_permutations": _digits_digest,
-    "mnist_rotations": _mnist_digest,
-    "mnist_permutations": _mnist_digest,
-    "mnist_many_permutations": _mnist_digest,
-    "cifar100": _cifar100_digest,
-    "tiny_imagenet": _tiny_imagenet_digest,
-}
+STREAMS = {name: stream.build for name, stream in _BUILT_IN.items()}
 
 
-def data_fingerprint(name: str, *, of: str = "") -> str:
-    """A digest of the data a built-in stream is read from, which is fetched if it is missing.
-
-    Args:
-      name: one of `STREAMS`.
-      of: the stream that "joint" joins.
-    """
-    return _DIGESTS[of if name == "joint" else name]()
-
-
-def build(
+def load_stream(
     name: str,
     *,
-    seed: int,
+    seed: int = 0,
     num_tasks: int | None = None,
     num_samples: int | None = None,
     **options: Any,
 ) -> Stream:
-    """The stream of that name.
+    """Return a stream by its name, downloading its data if necessary.
 
     Args:
       name: one of `STREAMS`.
-      seed: decides everything random in it.
-      num_tasks: the first so many tasks; None for the benchmark's own number.
-      num_samples: training rows a task; None for the benchmark's own number.
-      **options: the stream's other arguments, such as `augmentation` or `path`.
+      seed: seed of everything random in the stream, 0 or more.
+      num_tasks: number of tasks, the first ones of the stream; None for all.
+      num_samples: number of training rows per task; None for the benchmark's own number.
+      **options: other arguments of the stream, such as `augmentation` or `path`.
 
     Example:
-      >>> build("digits_rotation", seed=0)
+      >>> stream = load_stream("digits_rotations", num_tasks=3)
+      >>> [task.name for task in stream.tasks]
+      ['rotated 0.2°', 'rotated 28.1°', 'rotated 53.7°']
+      >>> load_stream("digits_rotation")
       Traceback (most recent call last):
       lamaml.errors.InvalidArgument: unknown stream 'digits_rotation': did you mean
       'digits_rotations'? (arrays, cifar100, digits_permutations, digits_rotations, joint,
@@ -99,11 +90,28 @@ def build(
     """
     if name not in STREAMS:
         raise unknown_name("stream", name, STREAMS)
-    arguments = inspect.signature(STREAMS[name]).parameters
+    builder = STREAMS[name]
+    arguments = inspect.signature(builder).parameters
     takes_any = any(argument.kind is argument.VAR_KEYWORD for argument in arguments.values())
     for option in options:
         if option not in arguments and not takes_any:
             raise unknown_name(f"option of {name}", option, arguments)
     sizes = {"num_tasks": num_tasks, "num_samples": num_samples}
     given = {argument: value for argument, value in sizes.items() if value is not None}
-    return STREAMS[name](seed=seed, **given, **options)
+    return builder(seed=seed, **given, **options)
+
+
+def data_fingerprint(name: str, *, of: str = "") -> str:
+    """Return a digest of the data files of a built-in stream, downloading them if necessary.
+
+    Args:
+      name: one of `STREAMS`.
+      of: name of the stream that "joint" joins.
+    """
+    name = of if name == "joint" else name
+    if name not in _BUILT_IN:
+        raise unknown_name("stream", name, _BUILT_IN)
+    digest = _BUILT_IN[name].data_digest
+    if digest is None:
+        raise InvalidArgument(f"stream {name!r} has no data files of its own")
+    return digest()

@@ -1,10 +1,10 @@
-"""Encoded images become bytes; as a script, a share of an archive's images.
+"""Decoding of image files; as a script, of a part of a zip archive.
 
-Decoding small images in threads is slower than in one (they fight for the interpreter's lock), so
-`tiny_imagenet_archive` runs this file in processes. It imports nothing of this package: a worker
-starts in a tenth of the time that JAX takes to import.
+Decoding small images in threads is slower than in one thread, because they compete for the
+interpreter's lock, so `_tiny_imagenet_archive` runs this file in worker processes. It imports
+nothing of this package, which makes a worker start ten times faster.
 
-    python _decoding.py ARCHIVE OUTPUT OFFSET < names of members, one a line
+    python _decoding.py ARCHIVE OUTPUT OFFSET < names of members, one per line
 """
 
 import io
@@ -16,15 +16,15 @@ import numpy as np
 from PIL import Image
 
 DAMAGED = 65
-"""The exit code that puts the blame on the archive, as in sysexits.h."""
-_DEEP = ("I", "F")  # whole numbers of 16 or 32 bits, fractions
+"""Exit code for a damaged archive (EX_DATAERR of sysexits.h)."""
+_DEEP_MODES = ("I", "F")  # integers of 16 or 32 bits, floating-point numbers
 
 
 def decode_image(encoded: bytes, name: str) -> np.ndarray:
-    """An encoded image of any kind as RGB bytes (h, w, 3).
+    """Return an encoded image in any format as RGB bytes (h, w, 3).
 
     Raises:
-      ValueError: naming the image.
+      ValueError: the image cannot be decoded, or not without loss; the message names it.
     """
     try:
         with Image.open(io.BytesIO(encoded)) as image:
@@ -32,16 +32,16 @@ def decode_image(encoded: bytes, name: str) -> np.ndarray:
             pixels = np.asarray(image if mode == "RGB" else image.convert("RGB"))
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise ValueError(f"{name} is not an image that can be read") from error
-    if mode.startswith(_DEEP):  # Pillow cuts its numbers off at 255
-        raise ValueError(f"{name} has more than 8 bits a channel")
+    if mode.startswith(_DEEP_MODES):  # Pillow clips these values at 255
+        raise ValueError(f"{name} has more than 8 bits per channel")
     return pixels
 
 
 def decode_members(archive: str, members: list[str], output: str, offset: int) -> None:
-    """Write the members' bytes into the output from the offset on.
+    """Write the decoded members to the output file, starting at the offset in bytes.
 
     Raises:
-      ValueError: naming a member that is not a whole 64×64 image.
+      ValueError: a member is damaged or not a 64×64 image; the message names it.
     """
     with zipfile.ZipFile(archive) as images, open(output, "r+b") as file:
         file.seek(offset)

@@ -1,4 +1,4 @@
-"""The public archives: where they lie on this machine, and where they come from."""
+"""Public data archives: where they are stored, and how they are downloaded."""
 
 import os
 from pathlib import Path
@@ -6,17 +6,19 @@ from typing import NamedTuple
 
 import platformdirs
 import pooch
+from rich.console import Console
+from rich.progress import Progress
 
 from lamaml._io import exclusive
 from lamaml.errors import DataCorrupt, DataUnavailable, unknown_name
 
 
 class Archive(NamedTuple):
-    """A file with a public name."""
+    """A public file."""
 
     address: str
-    checksum: str
-    exact: bool = True  # whether a local file must be the public one, byte for byte
+    checksum: str  # "algorithm:digest"
+    exact: bool = True  # whether a local file must match the checksum
 
 
 _MNIST = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -35,7 +37,7 @@ ARCHIVES = {
         "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
         "md5:03b5dce01913d631647c71ecec9e9cb8",
     ),
-    # A smaller archive of the same layout is as good, so the reader judges it and not a checksum.
+    # A smaller archive of the same layout is allowed: its reader checks it instead of the checksum.
     "tiny-imagenet-200.zip": Archive(
         "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
         "md5:90528d7ca1a48142e341f4ef8d21d0de",
@@ -44,20 +46,25 @@ ARCHIVES = {
 }
 
 
+NUM_RETRIES = 2
+CHUNK_SIZE = 1 << 16  # bytes
+TIMEOUT = (10, 30)  # seconds to connect, and to wait for the next bytes
+
+
 def data_folder() -> Path:
-    """The folder of the archives: `LAMAML_DATA`, or the user's cache."""
+    """Return the folder of the archives: `LAMAML_DATA`, or the user's cache folder."""
     return Path(os.environ.get("LAMAML_DATA") or platformdirs.user_cache_dir("lamaml"))
 
 
 def fetch(name: str) -> Path:
-    """The path of an archive, downloaded with checksum, resume and progress if it is not there.
+    """Return the path of an archive, downloading it first if it is missing.
 
     Args:
-      name: its path in the data folder, one of `ARCHIVES`.
+      name: path of the archive in the data folder, one of `ARCHIVES`.
 
     Raises:
-      DataUnavailable: it is not there and cannot be downloaded.
-      DataCorrupt: its bytes are not those of the public archive.
+      DataUnavailable: the archive is missing and cannot be downloaded.
+      DataCorrupt: the archive does not match its checksum.
     """
     if name not in ARCHIVES:
         raise unknown_name("archive", name, ARCHIVES)
@@ -67,32 +74,70 @@ def fetch(name: str) -> Path:
     algorithm, _, digest = archive.checksum.partition(":")
     if archive.exact and pooch.file_hash(path, alg=algorithm) != digest:
         raise DataCorrupt(
-            f"{path} is truncated or altered (it should have {archive.checksum}): "
-            f"delete it and run again, or put there the file from {archive.address}"
+            f"{path} is truncated or altered (expected {archive.checksum}): "
+            f"delete it and run again, or replace it by the file from {archive.address}"
         )
     return path
 
 
 def _download(name: str, archive: Archive, path: Path) -> None:
-    from lamaml.streams._resume import ResumingDownloader  # requests is slow to import
-
-    pooch.get_logger().setLevel("WARNING")  # the progress bar says it already
+    pooch.get_logger().setLevel("WARNING")  # the progress bar is enough
+    source = pooch.create(
+        data_folder(),
+        base_url="",
+        registry={name: archive.checksum},
+        urls={name: archive.address},
+        retry_if_failed=NUM_RETRIES,
+    )
+    console = Console(stderr=True)
     try:
-        with exclusive(path):
-            if path.is_file():  # another process was faster
-                return
-            downloader = ResumingDownloader(path.with_name(f"{path.name}.part"))
-            pooch.retrieve(
-                archive.address, archive.checksum, path.name, path.parent, downloader=downloader
-            )
+        with (
+            exclusive(path),
+            Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
+        ):
+            if not path.is_file():  # another process may have downloaded it meanwhile
+                bar = _Bar(progress, f"downloading {path.name}")
+                source.fetch(
+                    name,
+                    downloader=pooch.HTTPDownloader(
+                        progressbar=bar,
+                        chunk_size=CHUNK_SIZE,
+                        timeout=TIMEOUT,
+                        headers={"Accept-Encoding": "identity"},  # the checksum is of these bytes
+                    ),
+                )
     except OSError as error:
         raise DataUnavailable(
             f"{name} is not in {data_folder()} and could not be downloaded "
             f"({type(error).__name__}): put it there from {archive.address}, "
-            "or set LAMAML_DATA to the folder that holds it"
+            "or set LAMAML_DATA to the folder that contains it"
         ) from error
     except ValueError as error:
         raise DataCorrupt(
-            f"{archive.address} no longer has {archive.checksum}: the download was thrown away; "
+            f"the download of {archive.address} does not match {archive.checksum} and was deleted: "
             f"put the original file at {path}"
         ) from error
+
+
+class _Bar:
+    """A progress bar of rich with the interface that pooch requires."""
+
+    def __init__(self, progress: Progress, label: str) -> None:
+        self._progress, self._task = progress, progress.add_task(label, total=None)
+
+    @property
+    def total(self) -> float | None:
+        return self._progress.tasks[0].total
+
+    @total.setter
+    def total(self, size: int) -> None:  # set at the start of every attempt
+        self._progress.reset(self._task, total=size or None)
+
+    def update(self, size: int) -> None:
+        self._progress.advance(self._task, size)
+
+    def reset(self) -> None:
+        self._progress.reset(self._task)
+
+    def close(self) -> None:
+        self._progress.refresh()

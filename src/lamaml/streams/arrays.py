@@ -1,15 +1,18 @@
-"""Anyone's own data as a stream: by groups of labels, by given task ids, or unbroken."""
+"""Streams of the user's own data: from arrays, an `.npz` file or a folder of images."""
 
+import zipfile
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from PIL import Image
 
-from lamaml.errors import InvalidArgument, require
-from lamaml.streams._loading import load
-from lamaml.streams._preprocessing import Scale, unchanged
-from lamaml.streams._tasks import Rows, hold_out, tasks_of
+from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, require
+from lamaml.streams._decoding import decode_image
+from lamaml.streams._tasks import Selection, hold_out, make_tasks
+from lamaml.streams.transforms import Scale, unchanged
 from lamaml.types import Preprocess, Stream
 
 
@@ -27,25 +30,26 @@ def arrays(
     test_fraction: float = 0.2,
     validation_fraction: float = 0.1,
 ) -> Stream:
-    """Your own rows: by label groups, by task ids, or, with neither, as one unbroken stream.
+    """Return your own rows as a stream of label groups, of given tasks, or of one unbroken task.
 
-    Bytes stay bytes and are divided by 255 on the way to the network; other numbers become
-    float32 and stay as they are. In an unbroken stream the training rows keep their order.
+    Bytes stay bytes and are divided by 255 before the network reads them; other numbers become
+    float32 and are not scaled. With neither `task` nor `classes_per_task`, there is one task, whose
+    training rows keep their order.
 
     Args:
       x: rows, of any shape after the first axis.
-      y: their labels, whole numbers or strings; in sorted order they become 0..C−1.
-      seed: decides which rows validate and test, and the order of the others.
-      path: instead of x and y, an `.npz` with x, y and perhaps task, or a folder of images with
-        one subfolder a class.
-      task: the id of each row's task; tasks arrive in the sorted order of their ids.
-      classes_per_task: task t holds this many classes, from t·classes_per_task on; it must divide
-        the number of classes. Task ids in a file are then not used.
-      shared_head: whether label groups share one head, instead of each having its own.
-      num_tasks: the first so many; None for all.
-      num_samples: training rows a task; None for all.
-      test_fraction: of each task's rows, in (0, 1).
-      validation_fraction: of each task's rows, in [0, 1).
+      y: labels, whole numbers or strings; they become 0..C−1 in sorted order.
+      seed: seed of the choice of validation and test rows, and of the order of training rows.
+      path: instead of x and y, an `.npz` file with x, y and optionally task, or a folder of images
+        with one subfolder per class.
+      task: task id of each row; tasks arrive in the sorted order of their ids.
+      classes_per_task: number of classes per task, in sorted order; it must divide the number of
+        classes. Task ids in a file are then ignored.
+      shared_head: whether label groups share one head instead of having one each.
+      num_tasks: number of tasks, the first ones; None for all.
+      num_samples: number of training rows per task; None for all.
+      test_fraction: fraction of each task's rows used for testing, in (0, 1).
+      validation_fraction: fraction of each task's rows used for validation, in [0, 1).
 
     Example:
       >>> x = np.arange(24.0).reshape(12, 2)
@@ -68,10 +72,10 @@ def arrays(
     else:
         names, tasks = _label_groups(classes, labels, classes_per_task)
     shuffled = task is not None or classes_per_task is not None
-    rows = Rows(features.__getitem__, np.arange(len(labels)), labels, tasks)
+    rows = Selection(features.__getitem__, np.arange(len(labels)), labels, tasks)
     return Stream(
         "arrays",
-        tasks_of(
+        make_tasks(
             *_split(rows, names, test_fraction, validation_fraction, seed),
             names=[str(name) for name in names],
             num_tasks=num_tasks,
@@ -101,13 +105,13 @@ def _features(x: ArrayLike) -> tuple[np.ndarray, Preprocess]:
     if len(bad):
         more = f" and {len(bad) - 10} more" if len(bad) > 10 else ""
         raise InvalidArgument(
-            f"x is not finite in rows {bad[:10].tolist()}{more}: mend or drop them"
+            f"x is not finite in rows {bad[:10].tolist()}{more}: correct or drop them"
         )
     return rows, unchanged
 
 
 def _encode(argument: str, values: ArrayLike, num_rows: int) -> tuple[list[Any], np.ndarray]:
-    """The distinct values in sorted order, and the place of each row's value among them."""
+    """Return the distinct values in sorted order, and the index of each row's value among them."""
     raw = np.asarray(values)
     if raw.dtype == object and all(isinstance(value, str) for value in raw.flat):
         raw = raw.astype(str)
@@ -132,8 +136,8 @@ def _label_groups(
 
 
 def _split(
-    rows: Rows, names: list[Any], test_fraction: float, validation_fraction: float, seed: int
-) -> tuple[Rows, Rows, Rows]:
+    rows: Selection, names: list[Any], test_fraction: float, validation_fraction: float, seed: int
+) -> tuple[Selection, Selection, Selection]:
     require(0 < test_fraction < 1, "test_fraction", test_fraction, "in (0, 1)")
     rest = 1 - test_fraction
     allowed = f"in [0, {rest:g}), what test_fraction leaves"
@@ -142,7 +146,73 @@ def _split(
         require(size >= 3, f"number of rows of task {name!r}", int(size), "at least 3")
     test, train = hold_out(rows, rows.task, test_fraction, seed=seed, purpose="test")
     if validation_fraction == 0:
-        return train, train.part(np.arange(0)), test
+        return train, train.subset(np.arange(0)), test
     share = validation_fraction / rest
     validation, train = hold_out(train, train.task, share, seed=seed, purpose="validation")
     return train, validation, test
+
+
+class Table(NamedTuple):
+    """Rows as read from disk."""
+
+    x: np.ndarray
+    y: np.ndarray
+    task: np.ndarray | None = None
+
+
+def load(path: str | Path) -> Table:
+    """Return the rows of an `.npz` file or of a folder of images.
+
+    Raises:
+      DataUnavailable: the path does not exist or has no images.
+      DataCorrupt: the path is neither of the two, or a part of it cannot be read.
+    """
+    path = Path(path).expanduser()
+    if path.is_dir():
+        return _load_image_folder(path)
+    if path.is_file():
+        return _load_npz(path)
+    raise DataUnavailable(f"{path} does not exist: give an .npz file or a folder of images")
+
+
+def _load_npz(path: Path) -> Table:
+    """Return the arrays `x`, `y` and optionally `task`; pickled objects are refused."""
+    try:
+        with zipfile.ZipFile(path) as members:
+            names = {name.removesuffix(".npy") for name in members.namelist()}
+        with np.load(path, allow_pickle=False) as file:
+            held = {name: file[name] for name in names & {"x", "y", "task"}}
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, OSError) as error:
+        raise DataCorrupt(
+            f"{path} cannot be read ({error}): write it with numpy.savez, without objects"
+        ) from error
+    if not held.keys() >= {"x", "y"}:
+        raise DataCorrupt(f"{path} holds {sorted(names)}: it must hold x and y, and may hold task")
+    return Table(**held)
+
+
+def _load_image_folder(path: Path) -> Table:
+    """Return images of equal size as RGB bytes, labelled by the name of their subfolder."""
+    suffixes = Image.registered_extensions()
+    files = [
+        file
+        for folder in sorted(path.iterdir())
+        if folder.is_dir() and not folder.name.startswith(".")
+        for file in sorted(folder.iterdir())
+        if file.is_file() and file.suffix.lower() in suffixes and not file.name.startswith(".")
+    ]
+    if not files:
+        raise DataUnavailable(f"{path} has no images: give a folder with one subfolder per class")
+    images = []
+    for file in files:
+        try:
+            images.append(decode_image(file.read_bytes(), str(file)))
+        except ValueError as error:
+            advice = "convert or delete it, or give the rows in an .npz"
+            raise DataCorrupt(f"{error}: {advice}") from error
+        except OSError as error:
+            raise DataCorrupt(f"{file} cannot be read ({error.strerror})") from error
+        if images[-1].shape != images[0].shape:
+            sizes = f"{images[-1].shape[:2]}, but {files[0]} is {images[0].shape[:2]}"
+            raise DataCorrupt(f"{file} is {sizes}: all images must have the same size")
+    return Table(np.stack(images), np.array([file.parent.name for file in files]))

@@ -9,10 +9,8 @@ import numpy as np
 from lamaml._io import atomic_write, exclusive, file_digest
 from lamaml.errors import DataCorrupt
 from lamaml.streams._download import data_folder, fetch
-from lamaml.streams._preprocessing import Standardise
-from lamaml.streams._randomness import generator
-from lamaml.streams._tasks import Rows, hold_out, rows_by_class, tasks_of
-from lamaml.streams.transforms import CropFlip
+from lamaml.streams._tasks import Selection, generator, hold_out, make_tasks, select_by_class
+from lamaml.streams.transforms import CropFlip, Standardise
 from lamaml.types import Stream
 
 NUM_CLASSES = 100
@@ -30,21 +28,23 @@ def cifar100(
     num_samples: int | None = None,
     augmentation: bool = True,
 ) -> Stream:
-    """CIFAR-100, 20 tasks of 5 classes, each with its own head: 2250 images train, 500 test.
+    """CIFAR-100 as 20 tasks of 5 classes, each with its own head.
+
+    A task has 2250 training, 250 validation and 500 test images.
 
     Args:
-      seed: decides the order of the classes and the tenth of training images that validates.
-      num_tasks: the first so many, at most 20.
-      num_samples: training images a task, at most 2250; None for all.
+      seed: seed of the order of the classes and of the choice of validation images.
+      num_tasks: number of tasks, at most 20.
+      num_samples: number of training images per task, at most 2250; None for all.
       augmentation: whether training images are cropped, mirrored and brightened at random.
     """
     order = generator(seed, "class order").permutation(NUM_CLASSES)
-    learnt = _rows("train", order)
-    validation, train = hold_out(learnt, learnt.label, 0.1, seed=seed, purpose="validation")
-    tasks = tasks_of(
+    train = _select("train", order)
+    validation, train = hold_out(train, train.label, 0.1, seed=seed, purpose="validation")
+    tasks = make_tasks(
         train,
         validation,
-        _rows("test", order),
+        _select("test", order),
         names=[f"classes {ids.tolist()}" for ids in order.reshape(-1, CLASSES_PER_TASK)],
         num_tasks=num_tasks,
         num_samples=num_samples,
@@ -61,23 +61,23 @@ def cifar100(
     )
 
 
-def data_digest() -> str:
-    """A digest of both files, which are unpacked first if they are missing."""
+def cifar100_digest() -> str:
+    """Return a digest of both files, unpacking them first if they are missing."""
     return " ".join(file_digest(_file(split)) for split in IMAGES_PER_CLASS)
 
 
-def _rows(split: str, order: np.ndarray) -> Rows:
+def _select(split: str, order: np.ndarray) -> Selection:
     records = _records(split)
 
     def read(rows: np.ndarray) -> np.ndarray:
         planes = records[rows, 2:].reshape(-1, 3, 32, 32)
         return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
 
-    return rows_by_class(read, np.array(records[:, 1]), order, CLASSES_PER_TASK)
+    return select_by_class(read, np.array(records[:, 1]), order, CLASSES_PER_TASK)
 
 
 def _records(split: str) -> np.ndarray:
-    """The records of a split, mapped from the disk; their order is not prescribed."""
+    """Return the records of a split, memory-mapped, in any order."""
     path = _file(split)
     per_class = IMAGES_PER_CLASS[split]
     size = NUM_CLASSES * per_class * RECORD_SIZE
@@ -104,6 +104,6 @@ def _unpack(archive: Path, path: Path) -> None:
     with exclusive(path), tarfile.open(archive) as members:
         member = members.extractfile(f"cifar-100-binary/{path.name}")
         if member is None:
-            raise DataCorrupt(f"{archive} holds no {path.name}: delete it and run again")
+            raise DataCorrupt(f"{archive} does not contain {path.name}: delete it and run again")
         with member, atomic_write(path) as file:
             shutil.copyfileobj(member, file)

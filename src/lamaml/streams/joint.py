@@ -1,21 +1,22 @@
-"""Any stream as one shuffled task: the independent, identically distributed upper bound."""
+"""The tasks of a stream joined into one shuffled task: the IID upper bound."""
 
 import numpy as np
 
-from lamaml.streams._randomness import generator
+from lamaml.streams._tasks import generator
 from lamaml.types import Examples, Stream, Task
 
 
 def joint(stream: Stream, *, seed: int) -> Stream:
-    """All tasks at once, training rows shuffled across them; RA alone is defined on it.
+    """Return all tasks of a stream as one, with training rows shuffled across tasks.
 
-    Rows keep their labels, so with `classes_per_task` the head of a row is still that of
-    y // classes_per_task. Test rows stay in the order of their tasks, whose sizes are in
-    `facts["test_sizes"]`; where these are equal, accuracy on all is the mean of the tasks' own.
+    Of the metrics, only the retained accuracy RA is defined on it. Rows keep their labels, so with
+    `classes_per_task` the head of a row is still y // classes_per_task. Test rows stay in the order
+    of their tasks, whose sizes are in `facts["test_sizes"]`; if these are equal, the accuracy on
+    all rows is the mean of the tasks' accuracies.
 
     Args:
-      stream: what to join.
-      seed: decides the order of the training rows.
+      stream: stream to join.
+      seed: seed of the order of the training rows.
 
     Example:
       >>> from lamaml.streams.digits import digits_rotations

@@ -1,4 +1,4 @@
-"""MNIST, rotated or permuted, built in memory from the four original files."""
+"""Rotated or permuted MNIST, built in memory from the four original files."""
 
 import gzip
 from functools import partial
@@ -6,21 +6,23 @@ from functools import partial
 import numpy as np
 
 from lamaml.streams._download import ARCHIVES, fetch
-from lamaml.streams._image_pool import Pool, permuted_stream, rotated_stream
-from lamaml.streams._preprocessing import Scale
-from lamaml.streams._randomness import generator
+from lamaml.streams._pixels import Pool, permuted_stream, rotated_stream
+from lamaml.streams._tasks import generator
+from lamaml.streams.transforms import Scale
 from lamaml.types import Examples, Stream
 
 NUM_VALIDATION = 1000  # images that no task trains on
 
 
 def mnist_rotations(*, seed: int, num_tasks: int = 20, num_samples: int = 1000) -> Stream:
-    """MNIST, each of 20 tasks rotated further: task t by an angle from [9t, 9(t + 1)) degrees.
+    """MNIST in 20 tasks, task t rotated by an angle from [9t, 9(t + 1)) degrees.
+
+    A task has 1000 validation and 10,000 test images.
 
     Args:
-      seed: decides the angles, the validation images and which images a task trains on.
-      num_tasks: the first so many, at most 20.
-      num_samples: training images a task, at most 59,000; 1000 validate, all 10,000 test.
+      seed: seed of the angles and of the choice of validation and training images.
+      num_tasks: number of tasks, at most 20.
+      num_samples: number of training images per task, at most 59,000.
     """
     return rotated_stream(
         "mnist_rotations",
@@ -33,12 +35,14 @@ def mnist_rotations(*, seed: int, num_tasks: int = 20, num_samples: int = 1000) 
 
 
 def mnist_permutations(*, seed: int, num_tasks: int = 20, num_samples: int = 1000) -> Stream:
-    """MNIST, each of 20 tasks with its own order of the pixels.
+    """MNIST in 20 tasks, each with its own order of the pixels.
+
+    A task has 1000 validation and 10,000 test images.
 
     Args:
-      seed: decides the permutations, the validation images and which images a task trains on.
-      num_tasks: the first so many, at most 20.
-      num_samples: training images a task, at most 59,000; 1000 validate, all 10,000 test.
+      seed: seed of the permutations and of the choice of validation and training images.
+      num_tasks: number of tasks, at most 20.
+      num_samples: number of training images per task, at most 59,000.
     """
     return permuted_stream(
         "mnist_permutations",
@@ -51,16 +55,18 @@ def mnist_permutations(*, seed: int, num_tasks: int = 20, num_samples: int = 100
 
 
 def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int = 200) -> Stream:
-    """MNIST, each of 100 tasks with its own order of the pixels and 200 images to learn it.
+    """MNIST in 100 tasks, each with its own order of the pixels and 200 training images.
+
+    A task has 200 validation and 10,000 test images.
 
     Args:
-      seed: decides the permutations, the validation images and which images a task trains on.
-      num_tasks: the first so many, at most 100.
-      num_samples: training images a task, at most 59,000; 200 validate, all 10,000 test.
+      seed: seed of the permutations and of the choice of validation and training images.
+      num_tasks: number of tasks, at most 100.
+      num_samples: number of training images per task, at most 59,000.
     """
     return permuted_stream(
         "mnist_many_permutations",
-        partial(_pool, seed, most_validation=200),  # as many as a task trains on
+        partial(_pool, seed, num_validation=200),
         seed=seed,
         num_tasks=num_tasks,
         num_samples=num_samples,
@@ -68,16 +74,16 @@ def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int
     )
 
 
-def data_digest() -> str:
-    """A digest of the four files; they are the original ones, or they are refused."""
+def mnist_digest() -> str:
+    """Return the checksums of the four files; `fetch` refuses any other files."""
     return " ".join(archive.checksum for name, archive in ARCHIVES.items() if "mnist/" in name)
 
 
-def _pool(seed: int, most_validation: int | None = None) -> Pool:
+def _pool(seed: int, num_validation: int | None = None) -> Pool:
     images = Examples(_images("train-images-idx3-ubyte.gz"), _labels("train-labels-idx1-ubyte.gz"))
     test = Examples(_images("t10k-images-idx3-ubyte.gz"), _labels("t10k-labels-idx1-ubyte.gz"))
     shuffled = generator(seed, "validation").permutation(len(images))
-    validation = shuffled[:NUM_VALIDATION][:most_validation]
+    validation = shuffled[:NUM_VALIDATION][:num_validation]
     return Pool(images, shuffled[NUM_VALIDATION:], validation, test, Scale(255))
 
 
@@ -90,5 +96,5 @@ def _labels(name: str) -> np.ndarray:
 
 
 def _content(name: str, header: int) -> np.ndarray:
-    # The checksum has vouched for every byte, so the header has nothing to add.
+    # `fetch` has verified the checksum, so the header need not be read.
     return np.frombuffer(gzip.decompress(fetch(f"mnist/{name}").read_bytes()), np.uint8)[header:]

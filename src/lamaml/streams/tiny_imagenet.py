@@ -5,11 +5,9 @@ import numpy as np
 from lamaml._io import file_digest
 from lamaml.errors import require
 from lamaml.streams._download import fetch
-from lamaml.streams._preprocessing import Standardise
-from lamaml.streams._randomness import generator
-from lamaml.streams._tasks import hold_out, rows_by_class, tasks_of
+from lamaml.streams._tasks import generator, hold_out, make_tasks, select_by_class
 from lamaml.streams._tiny_imagenet_archive import NUM_CLASSES, open_archive
-from lamaml.streams.transforms import CropFlip
+from lamaml.streams.transforms import CropFlip, Standardise
 from lamaml.types import Stream
 
 CLASSES_PER_TASK = 5
@@ -25,29 +23,32 @@ def tiny_imagenet(
     augmentation: bool = True,
     split: str = "authors",
 ) -> Stream:
-    """TinyImagenet-200, 40 tasks of 5 classes, each with its own head.
+    """TinyImagenet-200 as 40 tasks of 5 classes, each with its own head.
 
     Args:
-      seed: decides the order of the classes and which images validate.
-      num_tasks: the first so many, at most 40.
-      num_samples: training images a task; None for all.
+      seed: seed of the order of the classes and of the choice of validation images.
+      num_tasks: number of tasks, at most 40.
+      num_samples: number of training images per task; None for all.
       augmentation: whether training images are cropped and mirrored at random.
-      split: "authors" validates on a tenth of the training images and tests on the whole official
-        validation folder; "paper" trains on all and halves that folder, class by class.
+      split: "authors" uses a tenth of the training images for validation and the whole official
+        validation folder for testing; "paper" trains on all training images and uses half of that
+        folder's images of each class for validation, half for testing.
     """
     require(split in ("authors", "paper"), "split", split, "'authors' or 'paper'")
     archive = open_archive(fetch("tiny-imagenet-200.zip"))
     order = generator(seed, "class order").permutation(NUM_CLASSES)
 
     train_images, val_images = np.split(archive.images, [len(archive.train_classes)])
-    train = rows_by_class(train_images.__getitem__, archive.train_classes, order, CLASSES_PER_TASK)
-    test = rows_by_class(val_images.__getitem__, archive.val_classes, order, CLASSES_PER_TASK)
+    train = select_by_class(
+        train_images.__getitem__, archive.train_classes, order, CLASSES_PER_TASK
+    )
+    test = select_by_class(val_images.__getitem__, archive.val_classes, order, CLASSES_PER_TASK)
     if split == "authors":
         validation, train = hold_out(train, train.label, 0.1, seed=seed, purpose="validation")
     else:
         validation, test = hold_out(test, test.label, 0.5, seed=seed, purpose="validation")
     wnids = np.array(archive.wnids)[order]
-    tasks = tasks_of(
+    tasks = make_tasks(
         train,
         validation,
         test,
@@ -72,6 +73,6 @@ def tiny_imagenet(
     )
 
 
-def data_digest() -> str:
-    """A digest of the archive, which may be a part of the public one."""
+def tiny_imagenet_digest() -> str:
+    """Return a digest of the archive, which may be a part of the public one."""
     return file_digest(fetch("tiny-imagenet-200.zip"))
