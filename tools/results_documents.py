@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from lamaml.bench import Measurements
 from lamaml.experiments.reporting.figures import export
-from lamaml.experiments.reporting.tables import bench_grid
-from lamaml.experiments.reproduction.drawings import drawings
+from lamaml.experiments.reproduction.figures import figures
 from lamaml.experiments.reproduction.outcomes import stored
-from lamaml.experiments.reproduction.tabulation import grids
+from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.storing.environment import PACKAGES
 
 _INTRODUCTION = """# Results
@@ -66,7 +66,7 @@ def results_page(outcomes: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def with_tables(
-    text: str, outcomes: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Any]
+    text: str, outcomes: Mapping[str, Mapping[str, Any]], measured: Measurements
 ) -> str:
     """A document whose marked tables are those of the outcomes.
 
@@ -84,23 +84,23 @@ def with_tables(
 
 
 def _tables(outcome: Mapping[str, Any]) -> str:
-    return "\n\n".join(grid.markdown for grid in grids(outcome))
+    return "\n\n".join(table.markdown for table in tables(outcome))
 
 
-def _bench(measured: Mapping[str, Any]) -> str:
-    rates = [f"{rate:.0f} ({count})" for count, rate in measured["gemm_gflops"].items()]
-    where = measured["environment"]
+def _bench(measured: Measurements) -> str:
+    rates = [f"{rate:.0f} ({count})" for count, rate in measured.gemm_gflops.items()]
+    where = measured.environment
     made = ", ".join(f"{name} {where['versions'][name]}" for name in PACKAGES)
     notes = (
         f"Matrix products in GFLOP/s, with so many threads: {', '.join(rates)}; "
         f"{where['cpus']} cores, {where['machine']}; {made}; code {where['revision'][:12]}."
     )
-    return f"{bench_grid(measured).markdown}\n\n{notes}"
+    return f"{measured.update_table.markdown}\n\n{notes}"
 
 
 def _section(name: str, outcome: Mapping[str, Any]) -> str:
     title = f"## {outcome['title']}\n\n`{outcome['command']}`: {outcome['about']}."
-    pictures = [f"![{d.caption}](results/{name}/{d.name}.svg)\n\n" for d in drawings(outcome)]
+    pictures = [f"![{d.caption}](results/{name}/{d.name}.svg)\n\n" for d in figures(outcome)]
     made: dict[str, list[str]] = {}
     for cell in outcome["cells"]:
         made.setdefault(cell["revision"], []).append(f"{cell['row']} {cell['column']}")
@@ -117,9 +117,9 @@ def main(root: Path) -> None:
     outcomes = stored(folder)
     (root / "docs" / "results.md").write_text(results_page(outcomes), "utf-8")
     for name, outcome in outcomes.items():
-        for drawn in drawings(outcome):
-            export(drawn, folder / name, [".svg"])
-    measured = json.loads((root / "docs" / "bench.json").read_text("utf-8"))
+        for drawing in figures(outcome):
+            export(drawing, folder / name, ["svg"])
+    measured = Measurements.from_json(json.loads((root / "docs" / "bench.json").read_text("utf-8")))
     readme = root / "README.md"
     readme.write_text(with_tables(readme.read_text("utf-8"), outcomes, measured), "utf-8")
 

@@ -5,7 +5,7 @@ import jax
 import pytest
 from small_streams import blobs, classifier
 
-from lamaml.bench.latency import measure, programs_compiled
+from lamaml.bench.latency import estimator_latency, programs_compiled
 
 
 def test_a_budget_is_kept_to_the_byte(capsys):
@@ -33,11 +33,11 @@ def test_sizes_of_calls_share_few_programs():
 def test_latencies_are_measured_beside_the_bare_update(monkeypatch):
     """How long they are `lamaml bench` says, on a quiet machine."""
     monkeypatch.setattr("lamaml.bench.latency.programs_compiled", lambda num_sizes: num_sizes)
-    monkeypatch.setattr("lamaml.bench.latency.ROUNDS", 2)
-    found = measure(num_sizes=5)
-    assert found["programs_compiled"] == 5
-    assert found["ratio"] == pytest.approx(found["partial_fit_ms"] / found["bare_update_ms"])
-    assert found["predict_one_ms"] > 0
+    monkeypatch.setattr("lamaml.bench.timing.ROUNDS", 1)
+    found = estimator_latency(threads=1)
+    assert found.programs_compiled == 1000
+    assert found.ratio == pytest.approx(found.partial_fit_ms / found.bare_update_ms)
+    assert found.predict_one_ms > 0
 
 
 @pytest.mark.usefixtures("real_data")

@@ -18,7 +18,8 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 _MEASURE = (
     "<script>onload = () => { const root = frames[0].document.documentElement;"
     "document.title = JSON.stringify({wide: root.scrollWidth, high: root.scrollHeight,"
-    "drawn: [...root.querySelectorAll('svg')].every(s => s.clientHeight > 50)}) }</script>"
+    "drawn: [...root.querySelectorAll('img')].every(i => i.naturalWidth && i.clientHeight > 50)"
+    "}) }</script>"
 )
 
 

@@ -1,4 +1,4 @@
-"""What checkpoints cost: how much longer a run takes for them, and how long one takes to write."""
+"""The cost of checkpoints: how much they slow a run, and how long one takes to write."""
 
 import tempfile
 import time
@@ -7,6 +7,8 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from lamaml.bench.results import CheckpointCost
+from lamaml.bench.updates import build, problem, rows_of
 from lamaml.experiments.running.plan import CHECKPOINT_EVERY
 from lamaml.experiments.storing.checkpoints import Origin, on_host, write_checkpoint, written_beside
 from lamaml.learners import la_maml
@@ -20,18 +22,14 @@ NUM_TASKS = 20  # of MNIST Rotations
 _ORIGIN = Origin({}, {}, "", None)
 
 
-def slowdown() -> dict[str, float]:
-    """What the loop waits for checkpoints, measured on two tasks of MNIST's size; best of several.
+def checkpoint_cost(threads: int) -> CheckpointCost:
+    """Measures what checkpoints cost an MNIST run, and how long one of the CIFAR learner takes.
 
-    Two runs differ by more than checkpoints cost, so it is the waiting itself that is timed: for
-    each to be taken over by the thread that writes it, and, once, for the last to be on the disk.
-
-    Returns:
-      {seconds, seconds_without, slower}: of two tasks, and the share by which checkpoints make the
-      benchmark's run, of twenty, slower.
+    Two runs differ by more than checkpoints cost. So the waiting itself is timed, on two tasks of
+    MNIST's size: for each checkpoint to be handed to the thread that writes it and, once, for the
+    last to be on the disk. Best of several rounds.
     """
-    stream = _two_tasks()
-    model = mlp(784, 10)
+    stream, model = _two_tasks(), mlp(784, 10)
     learner = la_maml(
         cross_entropy(model.apply),
         initial_rate=0.01,
@@ -45,11 +43,18 @@ def slowdown() -> dict[str, float]:
     handed_over = min(handed_over for _, handed_over, _ in rounds)
     last = min(last for _, _, last in rounds)
     share = (handed_over + last / (NUM_TASKS / 2)) / learning
-    return {"seconds": learning * (1 + share), "seconds_without": learning, "slower": share}
+    cifar = _milliseconds_to_write(_cifar_state())
+    return CheckpointCost(threads, learning * (1 + share), learning, share, cifar)
 
 
-def milliseconds_to_write(state: State) -> float:
-    """To copy a state from the device and have it on the disk; best of several."""
+def _cifar_state() -> State:
+    network, loss = problem("cnn")
+    learner = build("la_maml", "cnn", "first", loss)
+    return learner.init(network.init(jax.random.key(0)), rows_of("cnn", 1))
+
+
+def _milliseconds_to_write(state: State) -> float:
+    """Returns the time to copy a state from the device and write it; best of several rounds."""
     at = Checkpoint(1, 0, state, np.zeros((20, 20)), np.zeros(20), {}, Seconds())
     best = float("inf")
     with tempfile.TemporaryDirectory(prefix="lamaml-") as folder:
@@ -61,7 +66,7 @@ def milliseconds_to_write(state: State) -> float:
 
 
 def _seconds(stream: Stream, model: Model, learner: Learner) -> tuple[float, float, float]:
-    """Of a run but for its compilation; of handing checkpoints over; of the last one's writing."""
+    """Returns seconds: of the run without compilation, of handing over, of writing the last."""
     with tempfile.TemporaryDirectory(prefix="lamaml-") as name:
         folder = Path(name)
         log = folder / "diagnostics.jsonl"

@@ -210,14 +210,13 @@ def demo(
 @app.command(epilog=_examples("lamaml bench", "lamaml bench --json"))
 def bench(as_json: Json = False) -> None:
     """Measure this machine's matrix-product rate, and each learner's update as a share of it."""
-    from lamaml.bench.updates import main_measurements
-    from lamaml.experiments.reporting.tables import bench_table
+    from lamaml.bench import measure
 
-    measured = main_measurements(on_progress=lambda line: typer.echo(line, err=True))
+    measured = measure(on_progress=lambda line: typer.echo(line, err=True))
     if as_json:
-        _print_json(measured)
+        _print_json(measured.to_json())
     else:
-        _print(bench_table(measured))
+        _print(measured.terminal)
 
 
 @app.command(
@@ -303,7 +302,7 @@ def reproduce(
     """
     from lamaml.experiments.reproduction import reproduce as reproduction
     from lamaml.experiments.reproduction.scales import scale_named
-    from lamaml.experiments.reproduction.tabulation import grids
+    from lamaml.experiments.reproduction.tables import tables
     from lamaml.experiments.reproduction.targets import targets_named
     from lamaml.experiments.running.console import Stopped
 
@@ -327,8 +326,8 @@ def reproduce(
         if as_json:
             _print_json(outcome)
         else:
-            for grid in grids(outcome):
-                _print(grid.rich)
+            for table in tables(outcome):
+                _print(table.terminal)
     if not as_json:
         typer.echo(f"Report: {out / scale / 'report.html'}")
     statuses = {word for outcome in found for cell in outcome["cells"] for word in cell["statuses"]}

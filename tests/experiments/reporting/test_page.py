@@ -1,5 +1,6 @@
 """The page: self-contained, with the numbers, and no wider than the screen."""
 
+import base64
 import errno
 import json
 import os
@@ -14,14 +15,14 @@ import pytest
 from browser import needs_chromium, opened
 
 from lamaml.errors import DataCorrupt, Unwritable
-from lamaml.experiments.reporting.comparisons import pairs_grid
-from lamaml.experiments.reporting.figures import Drawn, Series, curves, export, heat_map, inline
+from lamaml.experiments.reporting.figures import DARK, LIGHT, Drawing, export, picture, svg
 from lamaml.experiments.reporting.page import render, write_report
-from lamaml.experiments.reporting.table import Grid
-from lamaml.experiments.reporting.tables import spread
+from lamaml.experiments.reporting.plots import Series, curves, heat_map
+from lamaml.experiments.reporting.table import Table
+from lamaml.experiments.reporting.tables import pairs_table, spread
 from lamaml.experiments.storing.results import Run, read_run, summary
 
-VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use", "image", "rect"}
+_VOID = {"meta", "link", "br", "img", "input", "hr", "source"}
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +45,8 @@ def page(runs: list[Run]) -> str:
 
 def test_it_needs_nothing_else(page: str) -> None:
     assert not re.search(r"https?:|<script|<link|@import|<iframe", page)
-    for source in re.findall(r'(?:src|href)="([^"]*)"', page):
-        assert source.startswith(("#", "data:image/png;base64,"))
+    for source in re.findall(r'(?:src|srcset|href)="([^"]*)"', page):
+        assert source.startswith(("#", "data:image/svg+xml;base64,"))
 
 
 def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
@@ -58,7 +59,7 @@ def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     assert "diverged, &lt;nan&gt;" in page
     layers = ("hidden_1", "hidden_2", "head")
     assert page.count("<figcaption>") == 5 + 3 * (2 + len(layers))
-    assert all(page.count(f"Learning rates of {layer}") == 3 for layer in layers)
+    assert all(page.count(f"<figcaption>Learning rates of {layer}<") == 3 for layer in layers)
 
 
 def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> None:
@@ -90,13 +91,13 @@ def test_two_learners_seed_by_seed(runs: list[Run]) -> None:
     one = summary(runs[0])
     other = summary(runs[2]) | {"ra": {"values": [v - 2.0 for v in one["ra"]["values"]]}}
     other["ra"]["values"][1] += 1.0
-    grid = pairs_grid("digits", [("la_maml", one), ("er", other)])
-    assert grid is not None
-    assert grid.rows == [["la_maml", "er", "2", "+1.50", "−4.85 to +7.85", "no"]]
+    table = pairs_table("digits", [("la_maml", one), ("er", other)])
+    assert table is not None
+    assert table.rows == [["la_maml", "er", "2", "+1.50", "−4.85 to +7.85", "no"]]
     other["ra"]["values"][1] = None  # that seed diverged
-    assert pairs_grid("digits", [("la_maml", one), ("er", other)]) is None
-    assert pairs_grid("digits", [("la_maml", one), ("er", one | {"num_tasks": 7})]) is None
-    assert pairs_grid("digits", [("la_maml", one), ("er", one | {"data": ["x", "y"]})]) is None
+    assert pairs_table("digits", [("la_maml", one), ("er", other)]) is None
+    assert pairs_table("digits", [("la_maml", one), ("er", one | {"num_tasks": 7})]) is None
+    assert pairs_table("digits", [("la_maml", one), ("er", one | {"data": ["x", "y"]})]) is None
 
 
 def test_rates_are_counted_by_layer_and_task(small_run: Run) -> None:
@@ -115,11 +116,11 @@ def test_it_is_well_formed(page: str) -> None:
         open: list[str]
 
         def handle_starttag(self, tag: str, attributes: object) -> None:
-            if tag not in VOID:
+            if tag not in _VOID:
                 self.open.append(tag)
 
         def handle_endtag(self, tag: str) -> None:
-            if tag not in VOID:
+            if tag not in _VOID:
                 assert self.open.pop() == tag
 
     parser = Balance()
@@ -134,23 +135,34 @@ def test_the_same_runs_give_the_same_page(page: str, runs: list[Run]) -> None:
     assert render(runs) == page
 
 
-def test_colours_are_the_pages_own() -> None:
+def test_figures_are_drawn_in_light_and_in_dark() -> None:
     values = np.random.default_rng(0).random((2, 1000))
-    series = [Series(np.arange(1000), values, "--series-0")]
-    drawing = inline(partial(curves, series, "updates", percent=False), "a")
-    assert "var(--series-0)" in drawing
-    assert not re.search(r"#0[0-4]0[0-4]0[0-9]", drawing)
-    assert len(drawing) < 60_000
+    draw = partial(curves, [Series(np.arange(1000), values, 0)], "updates", percent=False)
+    for palette, other in ((LIGHT, DARK), (DARK, LIGHT)):
+        drawing = svg(draw, palette)
+        assert palette.series[0] in drawing
+        assert palette.soft in drawing
+        assert other.series[0] not in drawing
+        assert len(drawing) < 60_000
+    found = re.findall(r"base64,([^\"]+)\"", picture(Drawing("a", "<b>", (), draw)))
+    dark, light = (base64.b64decode(document).decode() for document in found)
+    assert (light, dark) == (svg(draw, LIGHT), svg(draw, DARK))
+    assert 'alt="&lt;b&gt;"' in picture(Drawing("a", "<b>", (), draw))
+
+
+def test_a_palette_is_a_list_of_css_variables() -> None:
+    assert LIGHT.css.startswith("--page: #f6f7f9; --card: #ffffff; ")
+    assert LIGHT.css.count("--series-") == len(LIGHT.series) == len(DARK.series)
 
 
 def test_large_matrices_are_drawn_without_numbers() -> None:
-    assert inline(partial(heat_map, np.full((2, 2), 0.25)), "a").count(">25<") == 4
-    assert inline(partial(heat_map, np.full((30, 30), 0.25)), "a").count(">25<") <= 2  # tick labels
+    assert svg(partial(heat_map, np.full((2, 2), 0.25))).count(">25<") == 4
+    assert svg(partial(heat_map, np.full((30, 30), 0.25))).count(">25<") <= 2  # tick labels
 
 
 def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
     matrix = np.array([[0.21, 0.1, np.nan], [np.nan, 0.32, 0.1], [np.nan, np.nan, 0.43]])
-    drawing = inline(partial(heat_map, matrix), "a")
+    drawing = svg(partial(heat_map, matrix))
     assert [drawing.count(f">{number}<") for number in (21, 32, 43)] == [3, 2, 1]
 
 
@@ -178,15 +190,15 @@ def test_what_was_there_stays_whole_where_the_new_cannot_be_written(
     with pytest.raises(Unwritable, match="No space left"):
         write_report(runs, tmp_path / "page.html")
     with pytest.raises(Unwritable, match="No space left"):
-        export(Drawn("figure", "", (), partial(heat_map, np.eye(2))), tmp_path)
+        export(Drawing("figure", "", (), partial(heat_map, np.eye(2))), tmp_path)
     found = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == {"page.html": "older", "figure.svg": "older"}
 
 
 def test_latex_is_written_so_that_it_can_be_read() -> None:
-    grid = Grid("a", "", ["x", "y"], [["50 % ± 1", r"a_b&c#d$e{f}~g^h\i"]])
-    assert r"50 \% $\pm$ 1 & a\_b\&c\#d\$e\{f\}\textasciitilde{}g\textasciicircum{}h" in grid.latex
-    assert r"\textbackslash{}i \\" in grid.latex
+    table = Table("a", "", ["x", "y"], [["50 % ± 1", r"a_b&c#d$e{f}~g^h\i"]])
+    assert r"50 \% $\pm$ 1 & a\_b\&c\#d\$e\{f\}\textasciitilde{}g\textasciicircum{}h" in table.latex
+    assert r"\textbackslash{}i \\" in table.latex
 
 
 @needs_chromium

@@ -8,7 +8,6 @@ from rich.console import Console, RenderableType
 from lamaml.experiments.recipes.catalogue import benchmarks, learners
 from lamaml.experiments.recipes.listing import listing
 from lamaml.experiments.reporting.tables import (
-    bench_table,
     comparable,
     comparison_table,
     describe,
@@ -44,7 +43,7 @@ def test_a_run_beside_the_paper(made_up: dict[str, Any]) -> None:
     assert "76.50 ± 0.50   77.42 ± 0.65        −0.92" in text
     assert "−9.12 ± 0.50   −8.64 ± 0.40        −0.48" in text
     assert "la_maml on digits_rotations, preset authors, 2 seeds" in text
-    assert "A seed: 30 updates of " in text
+    assert "Per seed: 30 updates of " in text
     assert "full benchmark" not in text
 
 
@@ -83,9 +82,9 @@ def test_a_run_without_a_seed_that_did_not_diverge_is_a_star(made_up: dict[str, 
 def test_the_reading_names_best_and_worst(made_up: dict[str, Any]) -> None:
     worse = made_up | {"learner": "online", "ra": {"mean": 40.0}, "bti": {"mean": -41.0}}
     sentence = reading([worse, made_up])
-    assert "la_maml still answers 76.5 %" in sentence
+    assert "la_maml classifies 76.5 %" in sentence
     assert "36.5 points more than online" in sentence
-    assert "it has lost 9.1 points, online has lost 41.0 points" in sentence
+    assert "la_maml has lost 9.1 points and online has lost 41.0 points" in sentence
     assert reading([made_up]) == ""
     assert reading([worse, made_up | {"num_tasks": 2}]) == ""
 
@@ -98,20 +97,6 @@ def test_nothing_known_is_a_dash(made_up: dict[str, Any]) -> None:
     assert difference(None, (77.0, 1.0)) == "–"
     assert "–" in text_of(run_table(empty))
     assert "–" in text_of(comparison_table([empty], "title"))
-
-
-def test_the_benchmark_table() -> None:
-    row = {"learner": "la_maml", "model": "mlp", "order": "first", "threads": 1}
-    row |= {"ms": 2.0, "gflop": 0.1, "share": 0.5}
-    estimator = {"threads": 1, "partial_fit_ms": 2.4, "bare_update_ms": 2.0, "ratio": 1.2}
-    estimator |= {"predict_one_ms": 0.3, "programs_compiled": 7}
-    measured = {"gemm_gflops": {"1": 100.0, "2": 190.0}, "updates": [row]}
-    measured |= {"mer": [], "gem": [], "checkpoints": [], "estimator": [estimator]}
-    text = text_of(bench_table(measured), width=200)
-    assert "100 GFLOP/s with 1, 190 GFLOP/s with 2 threads" in text
-    assert "2.00      50.0    50 %" in text
-    assert "10 rows are learned in 2.40 ms, 1.20 times the bare update" in text
-    assert "answered in 0.30 ms; 1,000 sizes of a call compile 7 programs" in text
 
 
 def test_the_listing_names_everything() -> None:

@@ -14,9 +14,10 @@ import pytest
 from browser import needs_chromium, opened
 
 from lamaml import cli
+from lamaml.bench import Measurements
 from lamaml.experiments.reproduction.outcomes import stored
-from lamaml.experiments.reproduction.pages import render_page
-from lamaml.experiments.reproduction.tabulation import grids
+from lamaml.experiments.reproduction.page import render_page
+from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import TARGETS
 from results_documents import results_page, with_tables
 
@@ -141,7 +142,7 @@ def test_tables_and_figures_are_files_too(killed, outcomes) -> None:
         for suffix in (".md", ".tex", ".csv"):
             assert (folder / f"{name}{suffix}").stat().st_size > 50
         rows = (folder / f"{name}.csv").read_text().splitlines()
-        assert len(rows) == 1 + len(grids(outcome)[0].rows)
+        assert len(rows) == 1 + len(tables(outcome)[0].rows)
     for figure in ("robustness-la_maml", "robustness-grid-c_maml", "time", "intertask"):
         assert (folder / f"figure-{figure}.svg").read_bytes().startswith(b"<?xml")
         assert (folder / f"figure-{figure}.pdf").read_bytes().startswith(b"%PDF")
@@ -191,5 +192,5 @@ def test_documents_say_what_the_outcomes_say() -> None:
     for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):
         assert (ROOT / "docs" / picture).is_file(), "make results"
     readme = (ROOT / "README.md").read_text("utf-8")
-    measured = json.loads((ROOT / "docs/bench.json").read_text())
+    measured = Measurements.from_json(json.loads((ROOT / "docs/bench.json").read_text()))
     assert with_tables(readme, found, measured) == readme

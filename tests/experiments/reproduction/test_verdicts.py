@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lamaml.experiments.reporting.verdicts import Sample, higher, paired, sampled, verdict
+from lamaml.experiments.reporting.statistics import (
+    Sample,
+    higher,
+    paired_difference,
+    sample,
+    verdict,
+)
 from lamaml.experiments.reproduction.claims import CLAIMS, judged, order
 from lamaml.experiments.reproduction.targets import TARGETS
 
@@ -18,16 +24,16 @@ def cell(row: str, column: str, *values: float, **more):
 def test_welch_from_the_values_themselves() -> None:
     ours, theirs = [75.1, 76.2, 75.5, 75.9, 74.8], [77.0, 77.9, 76.8, 78.1, 77.2]
     expected = stats.ttest_ind(ours, theirs, equal_var=False).pvalue
-    found = verdict(sampled(ours), sampled(theirs))
+    found = verdict(sample(ours), sample(theirs))
     assert found.p == pytest.approx(expected)
     assert found.word == "below"
-    assert verdict(sampled(theirs), sampled(ours)).word == "above"
-    assert verdict(sampled(ours), sampled(ours)).word == "within"
+    assert verdict(sample(theirs), sample(ours)).word == "above"
+    assert verdict(sample(ours), sample(ours)).word == "within"
 
 
 def test_one_seed_is_no_verdict() -> None:
-    assert sampled([70.0]) is sampled([70.0, None]) is None
-    assert verdict(sampled([70.0]), Sample(77.0, 1.0, 5)).word == "–"
+    assert sample([70.0]) is sample([70.0, None]) is None
+    assert verdict(sample([70.0]), Sample(77.0, 1.0, 5)).word == "–"
     assert verdict(Sample(77.0, 1.0, 5), None).p is None
 
 
@@ -44,7 +50,7 @@ def test_a_paired_interval_covers_the_truth_19_times_in_20() -> None:
     covered = 0
     for _ in range(400):
         shared = generator.normal(0, 5, 6)
-        _, low, high = paired(shared + 1 + generator.normal(0, 1, 6), shared)
+        _, low, high = paired_difference(shared + 1 + generator.normal(0, 1, 6), shared)
         covered += low < 1 < high
     assert 0.92 < covered / 400 < 0.98
 

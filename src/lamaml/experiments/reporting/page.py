@@ -1,4 +1,4 @@
-"""Runs as one page that needs nothing else: tables, curves, heat maps, learning rates, settings."""
+"""The HTML report of runs: one self-contained page with tables, figures and settings."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
-from markupsafe import Markup
 
 from lamaml._io import write_text, writing
-from lamaml.experiments.reporting.comparisons import metrics_grid, pairs_grid
-from lamaml.experiments.reporting.figures import Drawn, Key, export, inline
+from lamaml.experiments.reporting.figures import DARK, LIGHT, Drawing, Key, export, picture
 from lamaml.experiments.reporting.run_figures import Line, own_figures, shared_figures
-from lamaml.experiments.reporting.table import Grid
+from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import (
     cell,
     comparable,
     describe,
     difference,
+    metrics_table,
+    pairs_table,
     reading,
     spread,
     timing,
@@ -25,7 +25,7 @@ from lamaml.experiments.reporting.tables import (
 from lamaml.experiments.storing.results import Run, summary
 
 _COLOURS = {
-    name: f"--series-{number}"
+    name: number
     for number, name in enumerate(
         ("la_maml", "c_maml", "sync_la_maml", "la_er", "er", "online", "mer", "gem", "a_gem", "ewc")
     )
@@ -34,14 +34,14 @@ _DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}  # and t
 
 
 class Entry(NamedTuple):
-    """A run as the page shows it."""
+    """A run on the page."""
 
     run: Run
     summary: Mapping[str, Any]
     label: str
-    colour: str
+    colour: int  # number in `Palette.series`
     dashes: str
-    figures: list[Drawn]
+    figures: list[Drawing]
 
 
 class Section(NamedTuple):
@@ -51,20 +51,20 @@ class Section(NamedTuple):
     title: str
     reading: str
     entries: list[Entry]
-    figures: list[Drawn]
-    pairs: Grid | None
+    figures: list[Drawing]
+    pairs: Table | None
 
 
 def write_report(runs: Sequence[Run], path: Path, files: Path | None = None) -> None:
     """Write the page.
 
     Args:
-      runs: what it shows.
-      path: of the page.
-      files: a folder for every figure as SVG and PDF, every table as Markdown, LaTeX and CSV.
+      runs: the runs it shows.
+      path: the file to write.
+      files: a folder for every figure (SVG, PDF) and table (Markdown, LaTeX, CSV); None for none.
 
     Raises:
-      LamamlError: the page cannot be written there.
+      LamamlError: a file cannot be written, or a run is damaged.
     """
     write_text(path, render(runs))
     if files is not None:
@@ -72,22 +72,21 @@ def write_report(runs: Sequence[Run], path: Path, files: Path | None = None) -> 
 
 
 def write_files(runs: Sequence[Run], folder: Path) -> None:
-    """Write every figure and table of the page for itself."""
+    """Write every figure and table of the page to its own files."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for section in _sections(runs):
         entries = [figure for entry in section.entries for figure in entry.figures]
         for figure in [*section.figures, *entries]:
             export(figure, folder)
-        metrics_grid(section.name, section.title, [e.summary for e in section.entries]).write(
-            folder
-        )
+        summaries = [entry.summary for entry in section.entries]
+        metrics_table(section.name, section.title, summaries).write(folder)
         if section.pairs is not None:
             section.pairs.write(folder)
 
 
-def pages() -> jinja2.Environment:
-    """The templates, and what they may call."""
+def templates() -> jinja2.Environment:
+    """Returns the templates of all pages, with the functions they call."""
     loader = jinja2.PackageLoader("lamaml.experiments.reporting", "templates")
     found = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     found.globals |= {
@@ -98,14 +97,16 @@ def pages() -> jinja2.Environment:
         "timing": timing,
         "comparable": comparable,
         "dashes": _DASHES,
-        "inline": lambda figure: Markup(inline(figure.draw, figure.name)),  # noqa: S704  (our SVG)
+        "picture": picture,
+        "light": LIGHT,
+        "dark": DARK,
     }
     return found
 
 
 def render(runs: Sequence[Run]) -> str:
-    """The page as HTML."""
-    page = pages().get_template("report.html").render(sections=_sections(runs))
+    """Returns the page as HTML."""
+    page = templates().get_template("report.html").render(sections=_sections(runs))
     return page.strip() + "\n"
 
 
@@ -133,7 +134,7 @@ def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
         reading([entry.summary for entry in entries]),
         entries,
         shared_figures(name, [Line(e.run, Key(e.label, e.colour, e.dashes)) for e in entries]),
-        pairs_grid(name, [(entry.label, entry.summary) for entry in entries]),
+        pairs_table(name, [(entry.label, entry.summary) for entry in entries]),
     )
 
 
@@ -144,7 +145,7 @@ def _repeated(run: Run, runs: Sequence[Run]) -> bool:
 def _entry(section: str, run: Run, alike: int, several: bool) -> Entry:
     learner, found = run.settings["learner"], summary(run)
     label = f"{learner} ({describe(found)})" if several else learner
-    colour = _COLOURS.get(learner, f"--series-{sum(map(ord, learner)) % len(_COLOURS)}")
+    colour = _COLOURS.get(learner, sum(map(ord, learner)) % len(_COLOURS))
     dashes = list(_DASHES)[alike % len(_DASHES)]
     name = f"{section}-{learner}" + (f"-{alike + 1}" if several else "")
     return Entry(run, found, label, colour, dashes, own_figures(name, run))

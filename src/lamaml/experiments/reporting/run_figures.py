@@ -1,4 +1,4 @@
-"""What is drawn of runs: those of one benchmark together, and each for itself."""
+"""The figures of runs: comparisons of runs on one benchmark, and figures of each run."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -6,68 +6,74 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lamaml.experiments.reporting.figures import (
-    Drawn,
-    Key,
-    Series,
-    curves,
-    heat_map,
-    histograms,
-    task_lines,
-)
+from lamaml.experiments.reporting.figures import Drawing, Key
+from lamaml.experiments.reporting.plots import Series, curves, heat_map, histograms, task_lines
 from lamaml.experiments.storing.results import Run
 
 Points = tuple[np.ndarray, np.ndarray]
-"""x, and a row of values a seed."""
+"""x, and y of shape (seeds, points)."""
 
 
 class Line(NamedTuple):
-    """How a run is drawn among others."""
+    """A run, and how its line looks in shared figures."""
 
     run: Run
     key: Key
 
 
-def shared_figures(name: str, lines: Sequence[Line]) -> list[Drawn]:
-    """Every figure in which runs of one benchmark can be compared.
+class _Kind(NamedTuple):
+    """A shared figure: the end of its name, its caption, its points, its axes."""
+
+    name: str
+    caption: str
+    points: Callable[[Run], Points]
+    x_label: str
+    percent: bool
+
+
+def shared_figures(name: str, lines: Sequence[Line]) -> list[Drawing]:
+    """Returns every figure that compares runs on one benchmark and has points to show.
 
     Args:
-      name: of the benchmark.
-      lines: a run each.
+      name: the name of the benchmark.
+      lines: one per run.
     """
-    drawn = []
-    for word, caption, points_of, x_label, percent in _FIGURES:
-        found = [(line, *points_of(line.run)) for line in lines if line.run.finished]
-        shown = [(line.key, x, y) for line, x, y in found if y.size]
+    drawings = []
+    for kind in _SHARED:
+        found = [(line.key, *kind.points(line.run)) for line in lines if line.run.finished]
+        shown = [(key, x, y) for key, x, y in found if y.size]
         if shown:
             series = [Series(x, y, key.colour, key.dashes) for key, x, y in shown]
-            draw = partial(curves, series, x_label, percent=percent)
-            drawn.append(Drawn(f"{name}-{word}", caption, [key for key, _, _ in shown], draw))
-    return drawn
+            draw = partial(curves, series, kind.x_label, percent=kind.percent)
+            legend = [key for key, _, _ in shown]
+            drawings.append(Drawing(f"{name}-{kind.name}", kind.caption, legend, draw))
+    return drawings
 
 
-def own_figures(name: str, run: Run) -> list[Drawn]:
-    """Every figure of one run: its accuracy matrix, how each task fades, its rates by layer.
+def own_figures(name: str, run: Run) -> list[Drawing]:
+    """Returns the figures of one run: accuracy matrix, accuracy per task, rates per layer.
 
     Args:
-      name: of the run among the others.
-      run: with at least one finished seed, or nothing is drawn.
+      name: the name of the run among the others.
+      run: without a finished seed it has no figures.
     """
     if not run.finished:
         return []
     matrix = _matrices(run).mean(axis=0)
-    drawn = [
-        Drawn(f"{name}-matrix", "Accuracy after each task", (), partial(heat_map, matrix)),
-        Drawn(f"{name}-tasks", "How each task fades", (), partial(task_lines, matrix)),
+    drawings = [
+        Drawing(f"{name}-matrix", "Accuracy after each task", (), partial(heat_map, matrix)),
+        Drawing(
+            f"{name}-tasks", "Accuracy of each task over time", (), partial(task_lines, matrix)
+        ),
     ]
-    for layer, (edges, counts) in _rate_histograms(run).items():
-        draw = partial(histograms, edges, counts, "tasks learned")
-        drawn.append(Drawn(f"{name}-rates-{layer}", f"Learning rates of {layer}", (), draw))
-    return drawn
+    for layer, (edges, shares) in _rate_histograms(run).items():
+        draw = partial(histograms, edges, shares, "tasks learned")
+        drawings.append(Drawing(f"{name}-rates-{layer}", f"Learning rates of {layer}", (), draw))
+    return drawings
 
 
 def _rate_histograms(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """(edges, shares by task) of every layer, over all finished seeds."""
+    """Returns (edges, shares per task) of every layer, over all finished seeds."""
     seeds = [found for seed in run.finished if (found := seed.rates())]
     layers: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name in seeds[0][0] if seeds else ():
@@ -86,12 +92,12 @@ def _rate_histograms(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def _matrices(run: Run) -> np.ndarray:
-    """(seeds, T, T), of the finished seeds."""
+    """Returns the accuracy matrices of the finished seeds, (seeds, T, T)."""
     return np.array([seed.matrix for seed in run.finished])
 
 
 def _seen_so_far(run: Run) -> Points:
-    """After each task that all tasks so far were tested after."""
+    """Mean accuracy on the tasks so far, after each task where all of them were tested."""
     matrices = _matrices(run)
     rows = [matrices[:, task, : task + 1] for task in range(matrices.shape[1])]
     tested = [row for row in rows if np.isfinite(row).all()]
@@ -115,7 +121,7 @@ def _after_the_last(run: Run) -> Points:
 
 
 def _diagnostic(name: str) -> Callable[[Run], Points]:
-    """Of the updates at which it was measured."""
+    """Returns a function that gives a diagnostic at the updates where all seeds measured it."""
 
     def points(run: Run) -> Points:
         found = [seed.diagnostics().get(name, np.empty(0)) for seed in run.finished]
@@ -125,44 +131,34 @@ def _diagnostic(name: str) -> Callable[[Run], Points]:
     return points
 
 
-_FIGURES: tuple[tuple[str, str, Callable[[Run], Points], str, bool], ...] = (
-    ("seen", "Accuracy on the tasks seen so far", _seen_so_far, "tasks learned", True),
-    ("last", "Accuracy on each task, after the last", _after_the_last, "task", True),
-    ("forgetting", "Forgetting: accuracy as a task ages", _forgetting, "tasks learned since", True),
-    ("rates", "Mean learning rate in use", _diagnostic("rate_mean"), "updates", False),
-    (
-        "still",
-        "Share of weights held still, with a rate of 0",
-        _diagnostic("rates_at_zero"),
-        "updates",
+def _over_updates(name: str, caption: str, diagnostic: str, *, percent: bool) -> _Kind:
+    return _Kind(name, caption, _diagnostic(diagnostic), "updates", percent)
+
+
+_SHARED = (
+    _Kind("seen", "Accuracy on the tasks seen so far", _seen_so_far, "tasks learned", True),
+    _Kind("last", "Accuracy on each task, after the last", _after_the_last, "task", True),
+    _Kind(
+        "forgetting",
+        "Forgetting: accuracy by age of the task",
+        _forgetting,
+        "tasks learned since",
         True,
     ),
-    (
+    _over_updates("rates", "Mean learning rate in use", "rate_mean", percent=False),
+    _over_updates("still", "Share of weights with a rate of 0", "rates_at_zero", percent=True),
+    _over_updates(
         "alignment",
         "Cosine of new and replayed gradients, trunk",
-        _diagnostic("alignment_trunk"),
-        "updates",
-        False,
+        "alignment_trunk",
+        percent=False,
     ),
-    (
-        "inner",
-        "Accuracy right after inner updates",
-        _diagnostic("accuracy_inner"),
-        "updates",
-        True,
-    ),
-    (
-        "after",
-        "Accuracy right after meta-updates",
-        _diagnostic("accuracy_after"),
-        "updates",
-        True,
-    ),
-    (
+    _over_updates("inner", "Accuracy after the inner updates", "accuracy_inner", percent=True),
+    _over_updates("after", "Accuracy after the meta-update", "accuracy_after", percent=True),
+    _over_updates(
         "between",
         "Cosine among the gradients of old tasks, trunk",
-        _diagnostic("inter_task_cosine_trunk"),
-        "updates",
-        False,
+        "inter_task_cosine_trunk",
+        percent=False,
     ),
 )

@@ -1,18 +1,19 @@
-"""Results as tables for a terminal, and in a sentence."""
+"""The tables of runs: one run beside the paper, several runs, paired comparisons; one sentence."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from lamaml.experiments.reporting.table import Grid
+from lamaml.experiments.reporting.statistics import paired_difference
+from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.storing.results import METRICS
 
 Summary = Mapping[str, Any]
-"""What `results.summary` gives."""
+"""What `results.summary` returns."""
 
 MEANINGS = {
     "ra": "retained accuracy",
@@ -23,7 +24,7 @@ MEANINGS = {
 
 
 def run_table(summary: Summary) -> RenderableType:
-    """One run: each metric beside the paper's value."""
+    """Returns each metric of one run beside the paper's value, for the terminal."""
     title = f"{marked_name(summary)} on {summary['stream']}, {describe(summary)}"
     table = _table()
     for name in ("", "", "ours", "paper", "difference"):
@@ -42,7 +43,7 @@ def run_table(summary: Summary) -> RenderableType:
 
 
 def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType:
-    """Several learners on one benchmark."""
+    """Returns the metrics of several learners on one benchmark, for the terminal."""
     table = _table()
     for name in ("learner", *(metric.upper() for metric in METRICS), "ms/update"):
         table.add_column(name, justify="left" if name == "learner" else "right")
@@ -53,64 +54,68 @@ def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType
         cells.append("–" if speed is None else f"{speed:.2f}")
         style = "bold green" if ours and ours == best else ""
         table.add_row(marked_name(summary), *cells, style=style)
-    legend = "% of test images answered correctly, mean ± sd over seeds. RA: after the last task; "
-    legend += "BTI: its change since each was learned; LA: right after each; FWT: gained before it."
+    legend = (
+        "Accuracy in %, mean ± sd over seeds. RA: on all tasks after the last; BTI: its change "
+    )
+    legend += "since each task was learned; LA: right after each task; FWT: gained before it."
     below = (Text(legend, style="dim"), *_footnotes(summaries))
     return Group(Text(title, style="bold"), table, *below)
 
 
-def bench_table(measured: Mapping[str, Any]) -> RenderableType:
-    """What `lamaml bench` measured."""
-    rates = measured["gemm_gflops"].items()
-    speed = ", ".join(f"{rate:.0f} GFLOP/s with {threads}" for threads, rate in rates)
-    columns = ("learner", "model", "order", "threads", "ms/update", "GFLOP/s", "share")
-    table = _table()
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < 3 else "right")
-    for row in measured["updates"]:
-        words = (row["learner"], row["model"], str(row["order"]), str(row["threads"]))
-        achieved = f"{1000 * row['gflop'] / row['ms']:.1f}"
-        table.add_row(*words, f"{row['ms']:.2f}", achieved, f"{100 * row['share']:.0f} %")
-    lines = [
-        f"MER, ten examples, {row['threads']} threads: {row['ms']:.1f} ms, "
-        f"{row['ratio']:.1f} times a first-order glance of La-MAML"
-        for row in measured["mer"]
+def metrics_table(name: str, title: str, summaries: Sequence[Summary]) -> Table:
+    """Returns every metric of every run, over the seeds that finished."""
+    header = ["learner", "run", "finished", *(metric.upper() for metric in METRICS)]
+    rows = [
+        [
+            marked_name(found),
+            describe(found),
+            f"{found['statuses'].count('finished')} of {len(found['seeds'])}",
+            *(cell(found, metric) for metric in METRICS),
+            spread(*found["published"]["ra"]) if "ra" in found["published"] else "–",
+            spread(found["ms_per_update"], None),
+        ]
+        for found in summaries
     ]
-    lines += [
-        f"GEM with {row['tasks_seen']} tasks seen, {row['threads']} threads: {row['ms']:.2f} ms"
-        for row in measured["gem"]
-    ]
-    lines += [
-        f"Checkpoints, {row['threads']} threads: an MNIST run is {100 * row['slower']:.1f} % "
-        f"slower for them; one of the CIFAR learner is written in {row['cifar_ms']:.0f} ms"
-        for row in measured["checkpoints"]
-    ]
-    lines += [
-        f"LaMAMLClassifier, {row['threads']} threads: 10 rows are learned in "
-        f"{row['partial_fit_ms']:.2f} ms, {row['ratio']:.2f} times the bare update; one is "
-        f"answered in {row['predict_one_ms']:.2f} ms; 1,000 sizes of a call compile "
-        f"{row['programs_compiled']} programs"
-        for row in measured["estimator"]
-    ]
-    title = Text(f"Matrix product: {speed} threads", style="bold")
-    return Group(title, table, Text("\n".join(lines)))
+    return Table(name, title, [*header, "paper's RA", "ms/update"], rows)
 
 
-def bench_grid(measured: Mapping[str, Any]) -> Grid:
-    """The updates of `lamaml bench`, a row a learner: wider and shorter than `bench_table`."""
-    cases: dict[tuple[str, str, str], list[str]] = {}
-    for row in measured["updates"]:
-        words = cases.setdefault((row["model"], row["learner"], row["order"]), [])
-        words += [f"{row['ms']:.2f}", f"{100 * row['share']:.0f} %"]
-    header = ["network", "learner", "order"]
-    for count in measured["gemm_gflops"]:
-        header += [f"ms, {counted(int(count), 'thread')}", "share"]
-    rows = [[model.upper(), *words, *found] for (model, *words), found in cases.items()]
-    return Grid("bench", "One update, as a share of the matrix-product rate", header, rows)
+def pairs_table(name: str, runs: Sequence[tuple[str, Summary]]) -> Table | None:
+    """Returns the best run against every other over their shared finished seeds.
+
+    Args:
+      name: the name of the benchmark.
+      runs: (label, summary) of each run, the best first.
+
+    Returns:
+      None where no other run shares two finished seeds and the same data.
+    """
+    several = [(label, found) for label, found in runs if found["statuses"].count("finished") > 1]
+    rows = []
+    for label, other in several[1:]:
+        best_label, best = several[0]
+        pairs = _pairs(best, other)
+        if len(pairs) >= 2 and same_data([best, other]):
+            found = paired_difference(*zip(*pairs, strict=True))
+            interval = f"{found.low:+.2f} to {found.high:+.2f}".replace("-", "−")
+            mean = f"{found.mean:+.2f}".replace("-", "−")
+            significant = "yes" if found.significant else "no"
+            rows.append([best_label, label, str(len(pairs)), mean, interval, significant])
+    header = ["learner", "baseline", "seeds", "RA difference", "95 % interval"]
+    header.append("significant (5 %)")
+    return Table(f"{name}-pairs", "Paired comparison", header, rows) if rows else None
+
+
+def _pairs(one: Summary, other: Summary) -> list[tuple[float, float]]:
+    values = [
+        dict(zip(found["seeds"], found["ra"]["values"], strict=True)) for found in (one, other)
+    ]
+    both = [seed for seed in values[0] if seed in values[1]]
+    pairs = [(values[0][seed], values[1][seed]) for seed in both]
+    return [pair for pair in pairs if None not in pair]
 
 
 def describe(summary: Summary) -> str:
-    """The circumstances of a run in a few words."""
+    """Returns the preset, seeds, changed settings and size of a run in a few words."""
     words = [f"preset {summary['preset']}", counted(len(summary["seeds"]), "seed")]
     if summary["protocol"] == "multiple":
         words.insert(0, "multiple passes")
@@ -120,7 +125,7 @@ def describe(summary: Summary) -> str:
     if summary["num_tasks"] is not None:
         words.append(f"only {counted(summary['num_tasks'], 'task')}")
     if summary["num_samples"] is not None:
-        words.append(f"only {counted(summary['num_samples'], 'sample')} a task")
+        words.append(f"only {counted(summary['num_samples'], 'sample')} per task")
     return ", ".join(words)
 
 
@@ -131,16 +136,16 @@ def comparable(summary: Summary) -> bool:
 
 
 def timing(summary: Summary) -> str:
-    """Where the time of a seed went."""
+    """Returns the time per seed and its parts, in a sentence."""
     if summary["ms_per_update"] is None:
         return "no seed finished"
     parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in summary["seconds"].items())
     speed = f"{summary['num_updates']:,} updates of {summary['ms_per_update']:.2f} ms"
-    return f"A seed: {speed}; {parts}"
+    return f"Per seed: {speed}; {parts}"
 
 
 def reading(summaries: Sequence[Summary]) -> str:
-    """What a comparison says, in one sentence; nothing where runs differ in size."""
+    """Returns a comparison in one sentence; "" where runs differ in size or data."""
     known = [s for s in summaries if s["ra"]["mean"] is not None]
     if len(known) < 2 or not same_data(known):
         return ""
@@ -148,19 +153,19 @@ def reading(summaries: Sequence[Summary]) -> str:
     best, worst = ranked[0], ranked[-1]
     gap = best["ra"]["mean"] - worst["ra"]["mean"]
     said = (
-        f"After the last task {best['learner']} still answers {best['ra']['mean']:.1f} % of all "
-        f"tasks' test images correctly, {gap:.1f} points more than {worst['learner']}"
+        f"After the last task {best['learner']} classifies {best['ra']['mean']:.1f} % of the test "
+        f"images of all tasks correctly, {gap:.1f} points more than {worst['learner']}"
     )
-    if best["bti"]["mean"] is None or worst["bti"]["mean"] is None:  # there is but one task
+    if best["bti"]["mean"] is None or worst["bti"]["mean"] is None:  # there is only one task
         return f"{said}."
     return (
-        f"{said}: since learning each task it has {_change(best)}, {worst['learner']} has "
-        f"{_change(worst)}."
+        f"{said}. Since each task was learned, {best['learner']} has {_change(best)} and "
+        f"{worst['learner']} has {_change(worst)}."
     )
 
 
 def same_data(summaries: Sequence[Summary]) -> bool:
-    """Whether all have learned the same rows, as far as they say; seed by seed."""
+    """Whether all runs of a seed learned the same rows, as far as they record it."""
     if len({(found["num_tasks"], found["num_samples"]) for found in summaries}) > 1:
         return False
     told: dict[int, set[str]] = {}
@@ -171,7 +176,7 @@ def same_data(summaries: Sequence[Summary]) -> bool:
 
 
 def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
-    """Mean ± sd.
+    """Returns mean ± sd.
 
     >>> spread(77.421, 0.648), spread(-8.6, None), spread(None, None)
     ('77.42 ± 0.65', '−8.60', '–')
@@ -185,13 +190,13 @@ def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
 
 
 def cell(summary: Summary, metric: str, digits: int = 2) -> str:
-    """A metric of a run: mean ± sd, or the paper's `*` where every seed diverged."""
+    """Returns mean ± sd of a metric, or the paper's `*` where every seed diverged."""
     text = spread(summary[metric]["mean"], summary[metric]["sd"], digits)
     return "*" if set(summary["statuses"]) == {"diverged"} else text
 
 
 def counted(number: int, thing: str) -> str:
-    """So many of them.
+    """Returns a number with its noun.
 
     >>> counted(1, "task"), counted(2, "task")
     ('1 task', '2 tasks')
@@ -200,7 +205,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def difference(mean: float | None, paper: Sequence[float] | None) -> str:
-    """Ours less the paper's, with its sign."""
+    """Returns ours − the paper's, with its sign."""
     if mean is None or not paper:
         return "–"
     return f"{mean - paper[0]:+.2f}".replace("-", "−")
@@ -212,7 +217,7 @@ def _change(summary: Summary) -> str:
 
 
 def marked_name(summary: Summary) -> str:
-    """The learner, with a mark if a footnote tells of its seeds."""
+    """Returns the learner, with a `*` if a seed did not finish."""
     return summary["learner"] + ("" if set(summary["statuses"]) == {"finished"} else " *")
 
 
@@ -234,5 +239,5 @@ def _where(place: Mapping[str, Any] | None) -> str:
     return f" at task {place['task']}, update {place['update']}" if place else ""
 
 
-def _table() -> Table:
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False)
+def _table() -> RichTable:
+    return RichTable(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from lamaml.experiments.reporting.verdicts import Sample, higher, sampled
+from lamaml.experiments.reporting.statistics import Sample, higher, sample
 
 Cells = Sequence[Mapping[str, Any]]
 WORDS = {True: "pass", False: "fail", None: "not enough data"}
@@ -45,7 +45,7 @@ def _one(cells: Cells, row: str, column: str) -> Mapping[str, Any] | None:
 
 def _ra(cells: Cells, row: str, column: str) -> Sample | None:
     cell = _one(cells, row, column)
-    return sampled(cell["ra"]["values"]) if cell else None
+    return sample(cell["ra"]["values"]) if cell else None
 
 
 def _known(values: Sequence[bool | None]) -> bool | None:

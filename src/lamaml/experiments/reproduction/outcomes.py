@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lamaml.evaluation.alignment import ALIGNMENTS
-from lamaml.experiments.reporting.verdicts import Sample, sampled, verdict
+from lamaml.experiments.reporting.statistics import Sample, sample, verdict
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.claims import judged
 from lamaml.experiments.reproduction.estimates import num_updates
@@ -80,7 +80,7 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
     seeds = PAPER_SEEDS.get(recipe.benchmark, 3)
     verdicts = {
         metric: verdict(
-            sampled(brief[metric]["values"]) if same else None,
+            sample(brief[metric]["values"]) if same else None,
             Sample(pair[0], pair[1], seeds) if len(pair) == 2 else None,
         ).word
         for metric, pair in paper.items()

@@ -23,12 +23,12 @@ from lamaml.experiments.recipes.probes import in_order
 from lamaml.experiments.reporting.figures import export
 from lamaml.experiments.reporting.tables import counted
 from lamaml.experiments.reproduction.cells import Cell
-from lamaml.experiments.reproduction.drawings import drawings
 from lamaml.experiments.reproduction.estimates import in_words, seconds_left
+from lamaml.experiments.reproduction.figures import figures
 from lamaml.experiments.reproduction.outcomes import outcome, stored
-from lamaml.experiments.reproduction.pages import write_page
+from lamaml.experiments.reproduction.page import write_page
 from lamaml.experiments.reproduction.scales import Scale
-from lamaml.experiments.reproduction.tabulation import grids
+from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import Target
 from lamaml.experiments.running.console import misfortunes, resume_watched
 from lamaml.experiments.running.engines import default_processes
@@ -173,10 +173,10 @@ def written(request: Request, out: Path, record: Path | None = None) -> list[dic
         write_json(folder / f"{target.name}.json", result)
         if record is not None:
             write_json(record / f"{request.label(target)}.json", result)
-        for grid in grids(result):
-            grid.write(folder)
-        for drawn in drawings(result):
-            export(drawn, folder)
+        for table in tables(result):
+            table.write(folder)
+        for drawing in figures(result):
+            export(drawing, folder)
         found.append(result)
     write_page(stored(folder).values(), folder / "report.html")
     return found

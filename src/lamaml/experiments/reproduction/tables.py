@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lamaml.evaluation.alignment import ALIGNMENTS
-from lamaml.experiments.reporting.table import Grid
+from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import difference, spread
 
 Outcome = Mapping[str, Any]
 """What `outcomes.outcome` gives."""
 
 
-def grids(outcome: Outcome) -> list[Grid]:
+def tables(outcome: Outcome) -> list[Table]:
     """The table of a target and, where the paper speaks of it in words, that of its claims."""
     build = _BUILDERS.get(outcome["target"], _accuracies)
     found = [build(outcome)]
@@ -20,7 +20,7 @@ def grids(outcome: Outcome) -> list[Grid]:
         rows = [[c["verdict"], c["claim"], c["numbers"]] for c in outcome["claims"]]
         title = "What the paper says of it"
         header = ["", "claim", "ours"]
-        found.append(Grid(f"{outcome['target']}-claims", title, header, rows))
+        found.append(Table(f"{outcome['target']}-claims", title, header, rows))
     return found
 
 
@@ -29,7 +29,7 @@ def title_of(outcome: Outcome) -> str:
     return f"{outcome['target']}: {outcome['title']} ({outcome['scale']}: {outcome['about']})"
 
 
-def _accuracies(outcome: Outcome) -> Grid:
+def _accuracies(outcome: Outcome) -> Table:
     """RA and BTI, ours and the paper's, a row a cell."""
     header = ["method", "data", "seeds"]
     for metric in ("RA", "BTI"):
@@ -48,10 +48,10 @@ def _accuracies(outcome: Outcome) -> Grid:
                 cell["verdicts"].get(metric, "–"),
             ]
         rows.append(row)
-    return Grid(outcome["target"], title_of(outcome), header, rows)
+    return Table(outcome["target"], title_of(outcome), header, rows)
 
 
-def _times(outcome: Outcome) -> Grid:
+def _times(outcome: Outcome) -> Table:
     """Training seconds a seed; the paper's are of another machine, so the share is what counts."""
     paper = {"La-MAML": {"Rotations": (45.95, 0.38), "Permutations": (46.13, 0.42)}}
     paper["MER"] = {"Rotations": (218.03, 6.44), "Permutations": (227.11, 12.12)}
@@ -79,10 +79,10 @@ def _times(outcome: Outcome) -> Grid:
             ]
         )
     header = ["method", "data", "seeds", "seconds", "paper", "of MER's", "paper", "RA"]
-    return Grid(outcome["target"], title_of(outcome), header, rows)
+    return Table(outcome["target"], title_of(outcome), header, rows)
 
 
-def _alignments(outcome: Outcome) -> Grid:
+def _alignments(outcome: Outcome) -> Table:
     paper = {
         "CIFAR-100": {"ER": 0.00218, "C-MAML": 0.0184, "Sync": 0.0228, "La-MAML": 0.0186},
         "TinyImagenet": {"ER": 0.00274, "C-MAML": 0.0174, "Sync": 0.0217, "La-MAML": 0.0214},
@@ -97,10 +97,10 @@ def _alignments(outcome: Outcome) -> Grid:
         rows.append([cell["row"], _data(cell), _seeds(cell), published, *found])
     cosines = ["cosine, all replayed", "of earlier tasks", "and trunk alone"]
     header = ["method", "data", "seeds", "paper", *cosines]
-    return Grid(outcome["target"], title_of(outcome), header, rows)
+    return Table(outcome["target"], title_of(outcome), header, rows)
 
 
-def _inter_tasks(outcome: Outcome) -> Grid:
+def _inter_tasks(outcome: Outcome) -> Table:
     rows = []
     for cell in outcome["cells"]:
         measured = cell["measured"]
@@ -112,10 +112,10 @@ def _inter_tasks(outcome: Outcome) -> Grid:
             words = [f"{mean:.4f}".replace("-", "−") for mean in means if mean is not None]
             rows.append([cell["row"], _data(cell), str(number + 3), *words])
     header = ["method", "data", "task t", "cosine, trunk alone", "cosine", "dot product"]
-    return Grid(outcome["target"], title_of(outcome), header, rows)
+    return Table(outcome["target"], title_of(outcome), header, rows)
 
 
-def _look_aheads(outcome: Outcome) -> Grid:
+def _look_aheads(outcome: Outcome) -> Table:
     """The mean of each fifth of the run."""
     rows = []
     for cell in outcome["cells"]:
@@ -131,18 +131,18 @@ def _look_aheads(outcome: Outcome) -> Grid:
             last = measured["updates"][span][-1]
             rows.append([cell["row"], _data(cell), f"up to {last:,}", *words])
     header = ["method", "data", "updates", "RA at θ_K", "RA at θ_0"]
-    return Grid(outcome["target"], title_of(outcome), header, rows)
+    return Table(outcome["target"], title_of(outcome), header, rows)
 
 
-def _robustness(outcome: Outcome) -> Grid:
+def _robustness(outcome: Outcome) -> Table:
     rows = [
         [cell["row"], cell["column"], _seeds(cell), spread(cell["ra"]["mean"], cell["ra"]["sd"])]
         for cell in outcome["cells"]
     ]
-    return Grid(outcome["target"], title_of(outcome), ["method", "rate", "seeds", "RA"], rows)
+    return Table(outcome["target"], title_of(outcome), ["method", "rate", "seeds", "RA"], rows)
 
 
-def _elapsed(outcome: Outcome) -> Grid:
+def _elapsed(outcome: Outcome) -> Table:
     rows = [
         [
             cell["row"],
@@ -154,10 +154,10 @@ def _elapsed(outcome: Outcome) -> Grid:
         for cell in outcome["cells"]
     ]
     header = ["method", "data", "seeds", "seconds", "RA"]
-    return Grid(outcome["target"], title_of(outcome), header, rows)
+    return Table(outcome["target"], title_of(outcome), header, rows)
 
 
-_BUILDERS: dict[str, Callable[[Outcome], Grid]] = {
+_BUILDERS: dict[str, Callable[[Outcome], Table]] = {
     "table2": _times,
     "table4": _alignments,
     "figure-intertask": _inter_tasks,

@@ -6,39 +6,40 @@ from typing import Any
 
 import numpy as np
 
-from lamaml.experiments.reporting.figures import Drawn, Key, Series, curves, grid_map, points
+from lamaml.experiments.reporting.figures import Drawing, Key
+from lamaml.experiments.reporting.plots import Point, Series, curves, points, rate_map
 from lamaml.experiments.reproduction.targets import RATES
 
 Cells = Sequence[Mapping[str, Any]]
 
 COLOURS = {
-    "La-MAML": "--series-0",
-    "C-MAML": "--series-1",
-    "Sync": "--series-2",
-    "La-ER": "--series-3",
-    "ER": "--series-4",
-    "Online": "--series-5",
-    "MER": "--series-6",
-    "GEM": "--series-7",
-    "A-GEM": "--series-8",
-    "EWC": "--series-9",
-    "iCaRL": "--series-9",
+    "La-MAML": 0,
+    "C-MAML": 1,
+    "Sync": 2,
+    "La-ER": 3,
+    "ER": 4,
+    "Online": 5,
+    "MER": 6,
+    "GEM": 7,
+    "A-GEM": 8,
+    "EWC": 9,
+    "iCaRL": 9,
 }
 """Of a method, the same everywhere."""
 
 
-def drawings(outcome: Mapping[str, Any]) -> list[Drawn]:
+def figures(outcome: Mapping[str, Any]) -> list[Drawing]:
     """Each figure of a target there is something to show in."""
     build = _BUILDERS.get(outcome["target"])
     return build(outcome["cells"]) if build else []
 
 
-def _look_ahead(cells: Cells) -> list[Drawn]:
+def _look_ahead(cells: Cells) -> list[Drawing]:
     found = []
     for cell in cells:
         if (measured := cell["measured"]) and measured["updates"]:
             x, names = np.array(measured["updates"]), ("accuracy_inner", "accuracy_after")
-            colours = ("--series-6", "--series-0")
+            colours = (6, 0)
             series = [
                 Series(x, np.array(measured[name]), colour)
                 for name, colour in zip(names, colours, strict=True)
@@ -47,11 +48,11 @@ def _look_ahead(cells: Cells) -> list[Drawn]:
             legend += [Key("at θ_0, after the meta-update", colours[1])]
             caption = f"{cell['row']} on {cell['column']}: accuracy on the tasks seen so far"
             draw = partial(curves, series, "updates")
-            found.append(Drawn("figure-lookahead", caption, legend, draw))
+            found.append(Drawing("figure-lookahead", caption, legend, draw))
     return found
 
 
-def _inter_task(cells: Cells) -> list[Drawn]:
+def _inter_task(cells: Cells) -> list[Drawing]:
     series, legend = [], []
     for cell in cells:
         if cell["measured"].get("updates"):
@@ -63,11 +64,11 @@ def _inter_task(cells: Cells) -> list[Drawn]:
         return []
     draw = partial(curves, series, "task t that is streaming", percent=False)
     caption = "Mean cosine of the gradients of tasks 1 … t−1"
-    return [Drawn("figure-intertask", caption, legend, draw)]
+    return [Drawing("figure-intertask", caption, legend, draw)]
 
 
-def _robustness(cells: Cells) -> list[Drawn]:
-    colours, found = ("--series-0", "--series-1", "--series-4"), []
+def _robustness(cells: Cells) -> list[Drawing]:
+    colours, found = (0, 1, 4), []
     for learner, rates in RATES.items():
         series, legend, row = [], [], ""
         for (symbol, name), colour in zip(rates.items(), colours, strict=False):
@@ -88,12 +89,12 @@ def _robustness(cells: Cells) -> list[Drawn]:
         if series:
             draw = partial(curves, series, "learning rate", log=True)
             caption = f"{row}: RA as one rate varies, the others at their optimum"
-            found.append(Drawn(f"figure-robustness-{learner}", caption, legend, draw))
+            found.append(Drawing(f"figure-robustness-{learner}", caption, legend, draw))
     return found
 
 
-def _robustness_grid(cells: Cells) -> list[Drawn]:
-    found: list[Drawn] = []
+def _robustness_grid(cells: Cells) -> list[Drawing]:
+    found: list[Drawing] = []
     for learner in ("c_maml", "la_maml"):
         (first, one), (second, other) = RATES[learner].items()
         there = [cell for cell in cells if cell["learner"] == learner]
@@ -106,19 +107,19 @@ def _robustness_grid(cells: Cells) -> list[Drawn]:
             if cell["ra"]["mean"] is not None:
                 place = ys.index(cell["changed"][other]), xs.index(cell["changed"][one])
                 values[place] = cell["ra"]["mean"] / 100
-        draw = partial(grid_map, values, xs, ys, (first, second))
+        draw = partial(rate_map, values, xs, ys, (first, second))
         caption = f"{there[0]['row']}: RA in percent over {first} and {second}"
-        found.append(Drawn(f"figure-robustness-grid-{learner}", caption, [], draw))
+        found.append(Drawing(f"figure-robustness-grid-{learner}", caption, [], draw))
     return found
 
 
-def _time(cells: Cells) -> list[Drawn]:
+def _time(cells: Cells) -> list[Drawing]:
     marks = [
-        (
+        Point(
             cell["row"],
-            COLOURS[cell["row"]],
             float(np.mean(cell["train_seconds"])),
             cell["ra"]["mean"] / 100,
+            COLOURS[cell["row"]],
         )
         for cell in cells
         if cell["train_seconds"]
@@ -126,10 +127,10 @@ def _time(cells: Cells) -> list[Drawn]:
     if not marks:
         return []
     draw = partial(points, marks, "training seconds a seed")
-    return [Drawn("figure-time", "RA against training time", [], draw)]
+    return [Drawing("figure-time", "RA against training time", [], draw)]
 
 
-_BUILDERS: dict[str, Callable[[Cells], list[Drawn]]] = {
+_BUILDERS: dict[str, Callable[[Cells], list[Drawing]]] = {
     "figure-lookahead": _look_ahead,
     "figure-intertask": _inter_task,
     "figure-robustness": _robustness,

@@ -1,9 +1,4 @@
-"""Ours beside the paper's: is the difference more than chance?
-
-Welch's test, two-sided, at 5 %, from both means, standard deviations and numbers of seeds. Where
-it finds no difference the verdict is `within`; else `above` or `below`. With fewer than two seeds,
-or at another size than the paper's, there is none.
-"""
+"""Welch's test against the paper's values, and paired differences over seeds."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -12,9 +7,11 @@ from scipy import stats
 
 LEVEL = 0.05
 
+Word = Literal["within", "above", "below", "–"]
+
 
 class Sample(NamedTuple):
-    """Seeds, summed up."""
+    """Mean, standard deviation and number of seeds of a metric."""
 
     mean: float
     sd: float
@@ -22,17 +19,34 @@ class Sample(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the test says."""
+    """Result of a comparison with the paper.
 
-    word: Literal["within", "above", "below", "–"]
-    p: float | None  # how likely such a difference is by chance
+    `within` where the test finds no difference, else `above` or `below`; "–" where a test is not
+    possible.
+    """
+
+    word: Word
+    p: float | None
 
 
-NONE = Verdict("–", None)
+class Difference(NamedTuple):
+    """Mean difference of two learners over shared seeds, with the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low > 0 or self.high < 0
 
 
-def sampled(values: Sequence[float | None]) -> Sample | None:
-    """Of the values that are known; None with fewer than two."""
+NO_VERDICT = Verdict("–", None)
+
+
+def sample(values: Sequence[float | None]) -> Sample | None:
+    """Returns the sample of the values that are known; None with fewer than two."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return None
@@ -42,7 +56,7 @@ def sampled(values: Sequence[float | None]) -> Sample | None:
 
 
 def verdict(ours: Sample | None, paper: Sample | None) -> Verdict:
-    """Whether ours is what the paper has.
+    """Compares two samples by Welch's test, two-sided, at 5 %.
 
     >>> verdict(Sample(75.7, 0.5, 5), Sample(77.4, 0.65, 5)).word
     'below'
@@ -50,7 +64,7 @@ def verdict(ours: Sample | None, paper: Sample | None) -> Verdict:
     'within'
     """
     if ours is None or paper is None:
-        return NONE
+        return NO_VERDICT
     p = _welch(ours, paper, "two-sided")
     if p >= LEVEL:
         return Verdict("within", p)
@@ -58,7 +72,10 @@ def verdict(ours: Sample | None, paper: Sample | None) -> Verdict:
 
 
 def higher(one: Sample | None, other: Sample | None) -> bool | None:
-    """Whether one is above the other, beyond chance; None where the seeds cannot say.
+    """Whether one mean is above the other by Welch's test, one-sided, at 5 %.
+
+    Returns:
+      None where the seeds do not tell the two apart.
 
     >>> higher(Sample(61.2, 1.4, 3), Sample(47.9, 0.7, 3))
     True
@@ -72,21 +89,24 @@ def higher(one: Sample | None, other: Sample | None) -> bool | None:
     return False if _welch(one, other, "less") < LEVEL else None
 
 
-def paired(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
-    """The mean difference of pairs of the same seed, and its 95 % interval (Student's t).
+def paired_difference(one: Sequence[float], other: Sequence[float]) -> Difference:
+    """Returns the mean of `one` − `other`, seed by seed, with Student's 95 % interval.
 
-    >>> [round(value, 2) for value in paired([3.0, 4.0, 5.0], [1.0, 2.0, 4.0])]
+    >>> [round(value, 2) for value in paired_difference([3.0, 4.0, 5.0], [1.0, 2.0, 4.0])]
     [1.67, 0.23, 3.1]
+
+    Raises:
+      ValueError: there are fewer than two pairs.
     """
-    found = sampled([a - b for a, b in zip(one, other, strict=True)])
+    found = sample([a - b for a, b in zip(one, other, strict=True)])
     if found is None:
-        raise ValueError("an interval needs two seeds or more that both have finished")
+        raise ValueError("a paired interval needs at least two shared seeds")
     reach = float(stats.t.ppf(1 - LEVEL / 2, found.num_seeds - 1)) * found.sd / found.num_seeds**0.5
-    return found.mean, found.mean - reach, found.mean + reach
+    return Difference(found.mean, found.mean - reach, found.mean + reach)
 
 
 def _welch(one: Sample, other: Sample, alternative: str) -> float:
-    if one.sd == other.sd == 0:  # the test has nothing to divide by
+    if one.sd == other.sd == 0:  # Welch's statistic divides by zero
         same = one.mean == other.mean
         agrees = (one.mean > other.mean) == (alternative == "greater")
         return 1.0 if same or (alternative != "two-sided" and not agrees) else 0.0

@@ -1,0 +1,209 @@
+"""The results of `lamaml bench`: records, their JSON, and the tables they are printed as."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from lamaml.experiments.reporting.table import Table
+
+
+@dataclass(frozen=True)
+class UpdateTime:
+    """One update of a learner, beside the matrix products of the same machine.
+
+    Attributes:
+      threads: per process.
+      learner: name of the learner.
+      model: `mlp` or `cnn`.
+      order: `first` or `second`.
+      ms: milliseconds per update.
+      gflop: operations of the update, counted, in 10⁹.
+      gemm_gflops: matrix-product rate, in 10⁹ operations per second.
+      share: rate of the update as a share of the matrix-product rate.
+    """
+
+    threads: int
+    learner: str
+    model: str
+    order: str
+    ms: float
+    gflop: float
+    gemm_gflops: float
+    share: float
+
+
+@dataclass(frozen=True)
+class MerTime:
+    """Ten examples of MER beside one first-order glance of La-MAML at ten rows."""
+
+    threads: int
+    ms: float
+    la_maml_ms: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class GemTime:
+    """One update of GEM after a number of tasks."""
+
+    threads: int
+    tasks_seen: int
+    ms: float
+
+
+@dataclass(frozen=True)
+class CheckpointCost:
+    """The cost of checkpoints.
+
+    Attributes:
+      threads: per process.
+      seconds: of two tasks of MNIST's size, with checkpoints.
+      seconds_without: the same without the waiting for checkpoints.
+      slower: share by which checkpoints slow down an MNIST run of twenty tasks.
+      cifar_ms: milliseconds to write one checkpoint of the CIFAR learner.
+    """
+
+    threads: int
+    seconds: float
+    seconds_without: float
+    slower: float
+    cifar_ms: float
+
+
+@dataclass(frozen=True)
+class EstimatorLatency:
+    """Calls of `LaMAMLClassifier` on rows like MNIST's.
+
+    Attributes:
+      threads: per process.
+      partial_fit_ms: milliseconds of `partial_fit` with 10 rows.
+      bare_update_ms: milliseconds of the compiled update alone.
+      predict_one_ms: milliseconds of `predict` with one row.
+      ratio: of `partial_fit` and the bare update.
+      programs_compiled: programs compiled for 1,000 different numbers of rows.
+    """
+
+    threads: int
+    partial_fit_ms: float
+    bare_update_ms: float
+    predict_one_ms: float
+    ratio: float
+    programs_compiled: int
+
+
+Record = UpdateTime | MerTime | GemTime | CheckpointCost | EstimatorLatency
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Everything `lamaml bench` measures.
+
+    Attributes:
+      gemm_gflops: the best matrix-product rate, by number of threads.
+      updates: one per learner, network, order and number of threads.
+      mer: one per number of threads, as the next two.
+      gem: also one per number of tasks seen.
+      checkpoints: cost of checkpoints.
+      estimator: latency of the estimators.
+      environment: versions, machine and revision.
+    """
+
+    gemm_gflops: Mapping[str, float]
+    updates: Sequence[UpdateTime]
+    mer: Sequence[MerTime]
+    gem: Sequence[GemTime]
+    checkpoints: Sequence[CheckpointCost]
+    estimator: Sequence[EstimatorLatency]
+    environment: Mapping[str, Any]
+
+    @classmethod
+    def collect(cls, records: Sequence[Record], environment: Mapping[str, Any]) -> "Measurements":
+        """Sorts records by their kind."""
+        rates: dict[str, float] = {}
+        kinds: dict[str, list[Any]] = {name: [] for name in RECORDS}
+        for record in records:
+            kinds[KINDS[type(record)]].append(record)
+        for update in kinds["updates"]:
+            count = str(update.threads)
+            rates[count] = max(rates.get(count, 0.0), update.gemm_gflops)
+        return cls(gemm_gflops=rates, environment=environment, **kinds)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `lamaml bench --json` prints."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Measurements":
+        """Reads what `to_json` returned."""
+        records = {name: [kind(**row) for row in value[name]] for name, kind in RECORDS.items()}
+        rates, environment = value["gemm_gflops"], value["environment"]
+        return cls(gemm_gflops=rates, environment=environment, **records)
+
+    @property
+    def update_table(self) -> Table:
+        """Returns the updates with one row per learner and order, for documents."""
+        cases: dict[tuple[str, str, str], list[str]] = {}
+        for row in self.updates:
+            words = cases.setdefault((row.model, row.learner, row.order), [])
+            words += [f"{row.ms:.2f}", f"{100 * row.share:.0f} %"]
+        header = ["network", "learner", "order"]
+        for count in self.gemm_gflops:
+            header += [f"ms, {count} thread{'s' if count != '1' else ''}", "share"]
+        rows = [[model.upper(), *words, *found] for (model, *words), found in cases.items()]
+        return Table("bench", "One update, as a share of the matrix-product rate", header, rows)
+
+    @property
+    def terminal(self) -> RenderableType:
+        """Returns what `lamaml bench` prints."""
+        rates = self.gemm_gflops.items()
+        speed = ", ".join(f"{rate:.0f} GFLOP/s with {threads}" for threads, rate in rates)
+        columns = ("learner", "model", "order", "threads", "ms/update", "GFLOP/s", "share")
+        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+        for number, column in enumerate(columns):
+            table.add_column(column, justify="left" if number < 3 else "right")
+        for row in self.updates:
+            words = (row.learner, row.model, row.order, str(row.threads))
+            achieved = f"{1000 * row.gflop / row.ms:.1f}"
+            table.add_row(*words, f"{row.ms:.2f}", achieved, f"{100 * row.share:.0f} %")
+        title = Text(f"Matrix product: {speed} threads", style="bold")
+        return Group(title, table, Text("\n".join(self._sentences())))
+
+    def _sentences(self) -> list[str]:
+        lines = [
+            f"MER, ten examples, {row.threads} threads: {row.ms:.1f} ms, "
+            f"{row.ratio:.1f} times a first-order glance of La-MAML"
+            for row in self.mer
+        ]
+        lines += [
+            f"GEM after {row.tasks_seen} tasks, {row.threads} threads: {row.ms:.2f} ms per update"
+            for row in self.gem
+        ]
+        lines += [
+            f"Checkpoints, {row.threads} threads: they slow an MNIST run by "
+            f"{100 * row.slower:.1f} %; writing one for CIFAR takes {row.cifar_ms:.0f} ms"
+            for row in self.checkpoints
+        ]
+        lines += [
+            f"LaMAMLClassifier, {row.threads} threads: partial_fit of 10 rows takes "
+            f"{row.partial_fit_ms:.2f} ms, {row.ratio:.2f} times the bare update; predict of one "
+            f"row takes {row.predict_one_ms:.2f} ms; 1,000 batch sizes compile "
+            f"{row.programs_compiled} programs"
+            for row in self.estimator
+        ]
+        return lines
+
+
+RECORDS: dict[str, type[Any]] = {
+    "updates": UpdateTime,
+    "mer": MerTime,
+    "gem": GemTime,
+    "checkpoints": CheckpointCost,
+    "estimator": EstimatorLatency,
+}
+"""The record type of each list of `Measurements`."""
+KINDS = {kind: name for name, kind in RECORDS.items()}

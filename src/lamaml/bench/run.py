@@ -1,0 +1,70 @@
+"""Runs every benchmark, each in a process of its own.
+
+Each learner has its own process, as in a run: where several share one, an update has been seen to
+take half as long again.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+
+from lamaml.bench.checkpoint_cost import checkpoint_cost
+from lamaml.bench.latency import estimator_latency
+from lamaml.bench.results import KINDS, RECORDS, Measurements, Record
+from lamaml.bench.updates import LEARNERS_MEASURED, NETWORKS, gem_times, mer_time, update_times
+from lamaml.experiments.running.engines import worker_environment
+from lamaml.experiments.storing.environment import environment
+
+_START = (
+    "import sys; part, threads = sys.argv[1:3]; sys.path[:] = sys.argv[3:]; "
+    "from lamaml.bench.run import measure_part; measure_part(part, int(threads))"
+)
+
+PARTS: dict[str, Callable[[int], Sequence[Record]]] = {
+    f"{learner} on the {model}": partial(update_times, model, learner)
+    for model in NETWORKS
+    for learner in LEARNERS_MEASURED
+} | {
+    "mer": lambda threads: [mer_time(threads)],
+    "gem": gem_times,
+    "checkpoints": lambda threads: [checkpoint_cost(threads)],
+    "estimator": lambda threads: [estimator_latency(threads)],
+}
+"""(number of threads) -> records, for each part."""
+
+
+def measure(
+    threads: Sequence[int] = (1, 2), on_progress: Callable[[str], None] = lambda line: None
+) -> Measurements:
+    """Measures every part in a fresh process, with each number of threads; the best of several.
+
+    Args:
+      threads: numbers of threads.
+      on_progress: called with a line of text before each part.
+    """
+    records: list[Record] = []
+    with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
+        for count in threads:
+            for number, part in enumerate(PARTS, 1):
+                on_progress(f"{count} threads: {number} of {len(PARTS)}, {part}")
+                done = subprocess.run(  # noqa: S603
+                    [sys.executable, "-P", "-c", _START, part, str(count), *sys.path],
+                    env=worker_environment(count, compiled),
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    check=False,
+                )
+                if done.returncode:
+                    raise RuntimeError(f"measuring {part} with {count} threads failed")
+                records += [RECORDS[kind](**row) for kind, row in json.loads(done.stdout)]
+    return Measurements.collect(records, environment())
+
+
+def measure_part(part: str, threads: int) -> None:
+    """Measures one of `PARTS` in this process, and prints its records as JSON."""
+    records = PARTS[part](threads)
+    json.dump([(KINDS[type(record)], asdict(record)) for record in records], sys.stdout)
