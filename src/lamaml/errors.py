@@ -7,6 +7,7 @@ LamamlError
 ├── Unwritable (also an OSError)          a disk is full, a folder read-only, a permission lost
 ├── InUse                                 another process works on this run folder
 ├── Forked (also a RuntimeError)          compiled programs cannot run in a forked process
+├── ContractViolation (also an AssertionError)   a learner fails a check of `lamaml.testing`
 ├── Mismatch                              a checkpoint of other settings, versions or data
 └── Diverged                              a loss, weight or rate is no longer a finite number
 """
@@ -45,6 +46,18 @@ class Forked(LamamlError, RuntimeError):
 
 class Mismatch(LamamlError):
     """A checkpoint is whole, but of a run that differs from this one."""
+
+
+class ContractViolation(LamamlError, AssertionError):
+    """A learner does not do what every learner must.
+
+    Attributes:
+      check: the name of the check that failed.
+    """
+
+    def __init__(self, message: str, check: str) -> None:
+        super().__init__(message)
+        self.check = check
 
 
 class Diverged(LamamlError):
