@@ -150,7 +150,7 @@ def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None
     assert lamaml(*run)[0] == 0
     before = Path("run/environment.json").stat().st_mtime_ns
     refusal = complaint(lamaml(*run))
-    assert "`lamaml resume run` goes on with it, --overwrite replaces it" in refusal
+    assert "`lamaml resume run` continues it, --overwrite replaces it" in refusal
     assert Path("run/environment.json").stat().st_mtime_ns == before
     for wrong, words in (("memory_size=1", "memory"), ("initializer=kaiming", "initializer")):
         assert words in complaint(lamaml(*run, "--overwrite", "--set", wrong))
@@ -172,7 +172,7 @@ def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None
         ("run digits_rotations la_maml --seeds many", "--seeds"),
         ("run digits_rotations la_maml --first-seed -1", "--first-seed"),
         ("run digits_rotations la_maml --first-seed 4294967296", "seed = 4294967296: must be from"),
-        ("run digits_rotations la_maml --out .", "is the folder you are in"),
+        ("run digits_rotations la_maml --out .", "is the current folder"),
         ("reproduce figure-robustness --scale quick --rate 0", "rate = 0.0: must be positive"),
         ("run digits_rotations la_maml --tasks -1", "--tasks"),
         ("run digits_rotations la_maml --samples -5", "--samples"),
@@ -266,7 +266,7 @@ def test_a_run_is_found_from_wherever_one_is(
     ("name", "value", "words"),
     [
         ("seeds", 3, "settings.json is missing or damaged"),
-        ("threads", "x", "settings.json is damaged"),
+        ("threads", "x", "settings.json is missing or damaged"),
         ("model", "mpl", "unknown model 'mpl': did you mean 'mlp'?"),
         ("learner", "onlin", "unknown learner 'onlin': did you mean 'online'?"),
         ("settings", {"learning_rat": 0.1}, "did you mean 'learning_rate'?"),
@@ -324,7 +324,7 @@ def test_ctrl_c_ends_everything_and_says_how_to_go_on() -> None:
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
     assert error.splitlines()[-1] == (
-        "lamaml: stopped; 0 of 1 seeds are finished; `lamaml resume run` goes on with the rest"
+        "lamaml: stopped; 0 of 1 seeds are finished; `lamaml resume run` continues"
     )
     status = json.loads(Path("run/seed-0/status.json").read_text())
     assert status["status"] == "interrupted"
@@ -376,7 +376,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     monkeypatch.setattr(os, "open", refuse)
     assert complaint(lamaml("resume", "run")) == (
         f"lamaml: run/lock cannot be written ({os.strerror(reason)}); what was written before is "
-        "intact: 0 of 1 seeds are finished; `lamaml resume run` goes on with the rest\n"
+        "intact: 0 of 1 seeds are finished; `lamaml resume run` continues\n"
     )
 
 

@@ -23,8 +23,9 @@ import pytest
 from safetensors.numpy import load_file
 
 from lamaml.experiments.recipes.overrides import recipe_with
-from lamaml.experiments.running.engines import Event
+from lamaml.experiments.running.jobs import Event, Job, Progress, Ready
 from lamaml.experiments.running.plan import Plan, execute, resume
+from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import read_run
 
 KILLS = int(os.environ.get("LAMAML_SOAK_KILLS", "30"))
@@ -33,8 +34,6 @@ LEARNERS = {"la_maml": SMALL, "icarl": (), "meta_bgd": (*SMALL, "num_monte_carlo
 SHARES = (0.3, 0.6, 0.9, 1.0)  # of the kills, up to each learner; gem compiles anew in every life
 FILES = ("accuracy.json", "diagnostics.jsonl", "facts.json")
 TIMES = ("seconds", "ms_per_update", "out")
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +47,8 @@ def plan(out: Path, learner: str, seed: int) -> Plan:
     """Four tasks of 24 updates each, in two epochs of six batches, two glances at each."""
     sets = ("epochs=2", "glances=2", "memory_size=24", "hidden_sizes=[20]", *LEARNERS[learner])
     recipe = recipe_with("digits_rotations", learner, sets)
-    return Plan(recipe, [seed], out, num_tasks=4, num_samples=60, checkpoint_every=3)
+    settings = RunSettings(recipe, [seed], num_tasks=4, num_samples=60, checkpoint_every=3)
+    return Plan(settings, out)
 
 
 class Killer:
@@ -65,11 +65,11 @@ class Killer:
     def live(self, planned: Plan) -> None:
         """A life of a run: until it is killed, or has ended."""
         self.lives += 1
-        if self.lives % 5 == 0 and (planned.out / "settings.json").exists():
+        if self.lives % 5 == 0 and (planned.folder / "settings.json").exists():
             killed = self._command_killed(planned)
         else:
             killed = self._worker_killed(planned)
-        seed = planned.out / f"seed-{planned.seeds[0]}"
+        seed = planned.folder / f"seed-{planned.settings.seeds[0]}"
         self.met["kills"] += killed
         self.met["kills while a file was written"] += killed and any(seed.glob("*.part"))
 
@@ -83,29 +83,29 @@ class Killer:
                 os.kill(pids[0], signal.SIGKILL)
                 killed.set()
 
-        def on_event(event: Event) -> None:
+        def on_event(job: Job, event: Event) -> None:
             nonlocal left
-            if event.kind == "ready":
-                pids.append(event.data["pid"])
-                self._count(event.data["updates"])
+            if isinstance(event, Ready):
+                pids.append(event.pid)
+                self._count(event.updates)
                 if left == 0:
                     threading.Timer(self.random.uniform(0, 1.5), kill).start()
-            elif event.kind == "progress":
+            elif isinstance(event, Progress):
                 left -= 1
                 if left == 0:
                     time.sleep(self.random.uniform(0, 0.02))
                     kill()
 
-        if (planned.out / "settings.json").exists():
-            (run,) = resume([planned], on_event)
+        if (planned.folder / "settings.json").exists():
+            (run,) = resume([planned.folder], on_event)
         else:
             (run,) = execute([planned], on_event)
         return not run.seeds[0].finished and killed.is_set()
 
     def _command_killed(self, planned: Plan) -> bool:
         """The command is killed, with every process it has started, after so many updates."""
-        log = planned.out / f"seed-{planned.seeds[0]}" / "diagnostics.jsonl"
-        command = [sys.executable, "-m", "lamaml", "resume", str(planned.out)]
+        log = planned.folder / f"seed-{planned.settings.seeds[0]}" / "diagnostics.jsonl"
+        command = [sys.executable, "-m", "lamaml", "resume", str(planned.folder)]
         before, begin = log.read_bytes() if log.exists() else b"", time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         early = self.random.choice([None, self.random.uniform(0, 4)])
@@ -172,13 +172,13 @@ def test_killed_again_and_again_a_run_ends_in_the_same_bits(
         learner = list(LEARNERS)[place]
         quota = KILLS if seed else round(KILLS * SHARES[place])
         reference = plan(tmp_path / f"{learner}-{seed}-reference", learner, seed)
-        execute([reference], lambda event: None)
+        execute([reference])
         killed = plan(tmp_path / f"{learner}-{seed}", learner, seed)
-        while killer.kills < quota and not ended(killed.out):
+        while killer.kills < quota and not ended(killed.folder):
             killer.live(killed)
-        if not ended(killed.out):
-            resume([killed], lambda event: None)
-        assert_same_ending(killed.out, reference.out, seed)
+        if not ended(killed.folder):
+            resume([killed.folder])
+        assert_same_ending(killed.folder, reference.folder, seed)
     with capsys.disabled():
         sys.stdout.write(f"\n{number} runs, the same bits: {dict(killer.met)}\n")
     assert killer.met["went on in the middle of a task"] >= KILLS // 3

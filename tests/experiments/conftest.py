@@ -8,13 +8,14 @@ import pytest
 
 from lamaml.experiments.recipes.overrides import recipe_with
 from lamaml.experiments.running.plan import Plan, execute
+from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import Run
 
 
 def _plan(out: Path, learner: str = "la_maml", sets: Sequence[str] = (), **changes: Any) -> Plan:
     settings = {"seeds": range(2), "num_tasks": 2, "num_samples": 30, **changes}
     benchmark = settings.pop("benchmark", "digits_rotations")
-    return Plan(recipe_with(benchmark, learner, sets), out=out, **settings)
+    return Plan(RunSettings(recipe_with(benchmark, learner, sets), **settings), out)
 
 
 @pytest.fixture(scope="session")
@@ -42,4 +43,4 @@ def events() -> list:
 def small_run(tmp_path_factory: pytest.TempPathFactory, compiled: Path, events: list) -> Run:
     """Its seeds side by side."""
     plan = _plan(tmp_path_factory.mktemp("runs") / "small")
-    return execute([plan], events.append, processes=2)[0]
+    return execute([plan], lambda job, event: events.append((job, event)), processes=2)[0]

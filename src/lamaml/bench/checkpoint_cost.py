@@ -9,8 +9,13 @@ import numpy as np
 
 from lamaml.bench.results import CheckpointCost
 from lamaml.bench.updates import build, problem, rows_of
-from lamaml.experiments.running.plan import CHECKPOINT_EVERY
-from lamaml.experiments.storing.checkpoints import Origin, on_host, write_checkpoint, written_beside
+from lamaml.experiments.storing.checkpoints import (
+    Origin,
+    checkpoint_writer,
+    on_host,
+    write_checkpoint,
+)
+from lamaml.experiments.storing.records import CHECKPOINT_EVERY
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.streams.transforms import Scale
@@ -72,7 +77,7 @@ def _seconds(stream: Stream, model: Model, learner: Learner) -> tuple[float, flo
         log = folder / "diagnostics.jsonl"
         log.touch()
         clock, since, handed_over = time.perf_counter(), 0, 0.0
-        with written_beside(folder, _ORIGIN, log) as write:
+        with checkpoint_writer(folder, _ORIGIN, log) as write:
             for at in train(stream, model, learner, Schedule(glances=5), seed=0):
                 since += at.num_new
                 if at.update == 0 or since >= CHECKPOINT_EVERY["mlp"]:

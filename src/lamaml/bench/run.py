@@ -16,8 +16,8 @@ from lamaml.bench.checkpoint_cost import checkpoint_cost
 from lamaml.bench.latency import estimator_latency
 from lamaml.bench.results import KINDS, RECORDS, Measurements, Record
 from lamaml.bench.updates import LEARNERS_MEASURED, NETWORKS, gem_times, mer_time, update_times
-from lamaml.experiments.running.engines import worker_environment
-from lamaml.experiments.storing.environment import environment
+from lamaml.experiments.running.engines.local import worker_environment
+from lamaml.experiments.storing.environment import Environment
 
 _START = (
     "import sys; part, threads = sys.argv[1:3]; sys.path[:] = sys.argv[3:]; "
@@ -61,7 +61,7 @@ def measure(
                 if done.returncode:
                     raise RuntimeError(f"measuring {part} with {count} threads failed")
                 records += [RECORDS[kind](**row) for kind, row in json.loads(done.stdout)]
-    return Measurements.collect(records, environment())
+    return Measurements.collect(records, Environment.here().to_json())
 
 
 def measure_part(part: str, threads: int) -> None:

@@ -134,22 +134,26 @@ def run(
     """
     from lamaml.experiments.recipes.overrides import recipe_with, split_assignment
     from lamaml.experiments.recipes.probes import in_order
-    from lamaml.experiments.running.console import execute_watched
+    from lamaml.experiments.running.console import execute_with_progress
     from lamaml.experiments.running.plan import Plan, default_out
+    from lamaml.experiments.storing.records import RunSettings
 
     given = settings or []
     recipe = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset, model=model)
-    plan = Plan(
+    run_settings = RunSettings(
         replace(recipe, probes=in_order(probe or [])),
         range(first_seed, first_seed + seeds),
-        out or default_out(benchmark, learner),
         changed=list(dict.fromkeys(split_assignment(text)[0] for text in given)),
         num_tasks=tasks,
         num_samples=samples,
         threads=threads,
         checkpoint_every=checkpoint_every,
     )
-    _show(_watched(lambda console: execute_watched([plan], console, processes, overwrite)), as_json)
+    plan = Plan(run_settings, out or default_out(benchmark, learner))
+    _show(
+        _watched(lambda console: execute_with_progress([plan], console, processes, overwrite)),
+        as_json,
+    )
 
 
 @app.command(
@@ -171,10 +175,10 @@ def resume(
     one before it used. Prints what [bold]lamaml run[/] prints; --json one
     object a run.
     """
-    from lamaml.experiments.running.console import resume_watched
+    from lamaml.experiments.running.console import resume_with_progress
 
     folders = _run_folders(runs)
-    _show(_watched(lambda console: resume_watched(folders, console, processes)), as_json)
+    _show(_watched(lambda console: resume_with_progress(folders, console, processes)), as_json)
 
 
 @app.command(epilog=_examples("lamaml demo", "lamaml demo --report report.html --out runs/demo"))
@@ -187,19 +191,19 @@ def demo(
     from lamaml.experiments.recipes.load import recipe
     from lamaml.experiments.reporting.page import write_report
     from lamaml.experiments.reporting.tables import comparison_table, reading
-    from lamaml.experiments.running.console import execute_watched, exit_code
+    from lamaml.experiments.running.console import execute_with_progress, exit_code
     from lamaml.experiments.running.plan import Plan, default_out
-    from lamaml.experiments.storing.results import summary
+    from lamaml.experiments.storing.records import RunSettings
 
     folder = out or default_out("demo")
     plans = [
-        Plan(recipe("digits_rotations", learner), range(DEMO_SEEDS), folder / learner)
+        Plan(RunSettings(recipe("digits_rotations", learner), range(DEMO_SEEDS)), folder / learner)
         for learner in DEMO_LEARNERS
     ]
     console = Console()
     console.print("Ten tasks, one after the other: digits, each task turned 18° further.")
-    runs = _watched(lambda console: execute_watched(plans, console, None, overwrite))
-    summaries = [summary(run) for run in runs]
+    runs = _watched(lambda console: execute_with_progress(plans, console, None, overwrite))
+    summaries = [run.summary.to_json() for run in runs]
     console.print(comparison_table(summaries, f"digits_rotations, {DEMO_SEEDS} seeds"))
     console.print(f"\n{reading(summaries)}", highlight=False)
     write_report(runs, report)
@@ -360,16 +364,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _watched(work: "Callable[[Console], list[Run]]") -> "list[Run]":
     """Do work with progress on standard error, and say what went wrong."""
-    from lamaml.experiments.running.console import Stopped, misfortunes
+    from lamaml.experiments.running.console import Stopped, failures
 
     try:
         runs = work(Console(stderr=True))
     except Stopped as stop:
         _complain(str(stop))
         raise typer.Exit(130) from None
-    for details, message in misfortunes(runs):
-        typer.echo(details, err=True, nl=False)
-        _complain(message)
+    for failure in failures(runs):
+        typer.echo(failure.traceback, err=True, nl=False)
+        _complain(failure.message)
     return runs
 
 
@@ -377,13 +381,12 @@ def _show(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
     """Print runs, each for itself, and end."""
     from lamaml.experiments.reporting.tables import run_table
     from lamaml.experiments.running.console import exit_code
-    from lamaml.experiments.storing.results import summary
 
     for run in runs:
         if as_json:
-            _print_json(summary(run))
+            _print_json(run.summary.to_json())
         else:
-            _print(run_table(summary(run)))
+            _print(run_table(run.summary.to_json()))
             page = f"lamaml report {run.folder} --out report.html"
             typer.echo(f"\nRun folder: {run.folder}    ({page})")
     raise typer.Exit(exit_code(runs))

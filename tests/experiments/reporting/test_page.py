@@ -20,7 +20,7 @@ from lamaml.experiments.reporting.page import render, write_report
 from lamaml.experiments.reporting.plots import Series, curves, heat_map
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import pairs_table, spread
-from lamaml.experiments.storing.results import Run, read_run, summary
+from lamaml.experiments.storing.results import Run, read_run
 
 _VOID = {"meta", "link", "br", "img", "input", "hr", "source"}
 
@@ -51,7 +51,7 @@ def test_it_needs_nothing_else(page: str) -> None:
 
 def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     for run in runs:
-        found = summary(run)
+        found = run.summary.to_json()
         for metric in ("ra", "bti", "la", "fwt"):
             assert spread(found[metric]["mean"], found[metric]["sd"]) in page
     assert "77.42 ± 0.65" in page
@@ -88,8 +88,8 @@ def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> No
 
 
 def test_two_learners_seed_by_seed(runs: list[Run]) -> None:
-    one = summary(runs[0])
-    other = summary(runs[2]) | {"ra": {"values": [v - 2.0 for v in one["ra"]["values"]]}}
+    one = runs[0].summary.to_json()
+    other = runs[2].summary.to_json() | {"ra": {"values": [v - 2.0 for v in one["ra"]["values"]]}}
     other["ra"]["values"][1] += 1.0
     table = pairs_table("digits", [("la_maml", one), ("er", other)])
     assert table is not None

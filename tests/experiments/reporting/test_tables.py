@@ -16,7 +16,7 @@ from lamaml.experiments.reporting.tables import (
     run_table,
     timing,
 )
-from lamaml.experiments.storing.results import Run, summary
+from lamaml.experiments.storing.results import Run
 
 
 def text_of(renderable: RenderableType, width: int = 80) -> str:
@@ -29,7 +29,7 @@ def text_of(renderable: RenderableType, width: int = 80) -> str:
 @pytest.fixture
 def made_up(small_run: Run) -> dict[str, Any]:
     """A full-size run with the paper's value beside it."""
-    return summary(small_run) | {
+    return small_run.summary.to_json() | {
         "num_tasks": None,
         "num_samples": None,
         "ra": {"mean": 76.5, "sd": 0.5, "values": [76.0, 77.0]},

@@ -129,7 +129,7 @@ def test_a_run_that_measured_more_is_found(one: Cell, tmp_path: Path) -> None:
     for run, statuses in ((one, [ended]), (more, [ended, ended])):
         folder = tmp_path / run.name
         write_json(folder / "environment.json", {"versions": {}})
-        write_json(folder / "settings.json", run.plan(tmp_path).settings())
+        write_json(folder / "settings.json", run.plan(tmp_path).settings.to_json())
         for number, status in enumerate(statuses):
             (folder / f"seed-{number}").mkdir()
             write_json(folder / f"seed-{number}" / "status.json", status)

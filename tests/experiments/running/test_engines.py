@@ -10,27 +10,54 @@ from pathlib import Path
 
 import pytest
 
-from lamaml.errors import InvalidArgument
-from lamaml.experiments.running.engines import (
+from lamaml.errors import DataUnavailable, InvalidArgument, LamamlError, Mismatch
+from lamaml.experiments.running.engines.local import (
+    LocalProcesses,
+    default_processes,
+    worker_environment,
+)
+from lamaml.experiments.running.jobs import (
+    Ended,
     Event,
     Job,
-    default_processes,
-    run_jobs,
-    worker_environment,
+    Note,
+    Progress,
+    Ready,
+    Refused,
+    event_from_line,
+    event_to_line,
 )
 from lamaml.experiments.running.plan import Plan, execute
 from lamaml.experiments.storing.environment import num_cores
 from lamaml.experiments.storing.locks import locked
+from lamaml.experiments.storing.records import SeedState, SeedStatus
 from lamaml.experiments.storing.results import Run
+from lamaml.training.loop import Seconds
 
 SmallPlan = Callable[..., Plan]
 BITS = ("accuracy.json", "diagnostics.jsonl", "facts.json")
 
 
+def jobs_of(plan: Plan) -> list[Job]:
+    settings = plan.settings
+    return [Job(settings, seed, plan.folder / f"seed-{seed}") for seed in settings.seeds]
+
+
+def run_jobs(jobs: list[Job]) -> Generator[tuple[Job, Event]]:
+    """The events of jobs in one process; leaving early stops the engine."""
+    engine = LocalProcesses(1)
+    try:
+        for job in jobs:
+            engine.submit(job)
+        yield from engine.events()
+    finally:
+        engine.stop()
+
+
 def test_one_process_or_two_give_the_same_bits(
     small_run: Run, small_plan: SmallPlan, compiled: Path, tmp_path: Path
 ) -> None:
-    execute([small_plan(tmp_path / "alone")], lambda event: None, processes=1)
+    execute([small_plan(tmp_path / "alone")], processes=1)
     for seed in ("seed-0", "seed-1"):
         for name in BITS:
             alone = (tmp_path / "alone" / seed / name).read_bytes()
@@ -41,11 +68,11 @@ def test_one_process_or_two_give_the_same_bits(
 
 def test_events_tell_a_job_from_beginning_to_end(small_run: Run, events: list) -> None:
     for seed in (0, 1):
-        mine = [event for event in events if event.job.seed == seed]
-        assert [event.kind for event in mine] == ["ready", "progress", "progress", "ended"]
-        assert mine[0].data["num_updates"] == mine[2].data["updates"] == 30
-        assert mine[2].data["retained"] == small_run.seeds[seed].metrics["ra"]
-        assert mine[3].data["status"] == "finished"
+        ready, first, last, ended = [event for job, event in events if job.seed == seed]
+        assert isinstance(first, Progress)
+        assert ready.num_updates == last.updates == 30
+        assert last.retained == small_run.seeds[seed].metrics.ra
+        assert ended.status == small_run.seeds[seed].status
 
 
 def test_a_killed_process_costs_one_seed(
@@ -53,24 +80,25 @@ def test_a_killed_process_costs_one_seed(
 ) -> None:
     plan = small_plan(tmp_path / "run", "online", seeds=range(3))
     statuses = {}
-    for event in run_jobs(plan.jobs, processes=1):
-        if event.kind == "ready" and event.job.seed == 1:
-            os.kill(event.data["pid"], signal.SIGKILL)
-        if event.kind == "ended":
-            statuses[event.job.seed] = event.data
-    assert [statuses[seed]["status"] for seed in range(3)] == ["finished", "failed", "finished"]
-    assert "signal 9" in statuses[1]["message"]
-    assert json.loads((tmp_path / "run/seed-1/status.json").read_text()) == statuses[1]
+    for job, event in run_jobs(jobs_of(plan)):
+        if isinstance(event, Ready) and job.seed == 1:
+            os.kill(event.pid, signal.SIGKILL)
+        if isinstance(event, Ended):
+            statuses[job.seed] = event.status
+    assert [statuses[seed].state for seed in range(3)] == ["finished", "failed", "finished"]
+    assert "signal 9" in statuses[1].message
+    written = json.loads((tmp_path / "run/seed-1/status.json").read_text())
+    assert written == statuses[1].to_json()
 
 
 LONG = {"num_tasks": None, "num_samples": None, "seeds": [0]}
 
 
-def begun(plan: Plan, *others: Job) -> tuple[Generator[Event], int]:
+def begun(plan: Plan, *others: Job) -> tuple[Generator[tuple[Job, Event]], int]:
     """A run that learns, and the process that does."""
-    events = run_jobs([*plan.jobs, *others], processes=1)
-    pid = next(event.data["pid"] for event in events if event.kind == "ready")
-    next(event for event in events if event.kind == "progress")
+    events = run_jobs([*jobs_of(plan), *others])
+    pid = next(event.pid for _, event in events if isinstance(event, Ready))
+    next(event for _, event in events if isinstance(event, Progress))
     return events, pid
 
 
@@ -100,9 +128,9 @@ def test_sigterm_to_a_process_ends_it_with_a_checkpoint(
 ) -> None:
     long = small_plan(tmp_path / "run", "online", ["epochs=100"], **LONG)
     short = small_plan(tmp_path / "short", "online", seeds=[0])
-    events, pid = begun(long, *short.jobs)
+    events, pid = begun(long, *jobs_of(short))
     os.kill(pid, signal.SIGTERM)
-    endings = [event.data["status"] for event in events if event.kind == "ended"]
+    endings = [event.status.state for _, event in events if isinstance(event, Ended)]
     assert endings == ["interrupted", "finished"]  # the second in another process
     assert_stopped_with_a_checkpoint(tmp_path / "run")
 
@@ -112,12 +140,14 @@ GONE = """
 import os, sys
 from pathlib import Path
 from lamaml.experiments.recipes.overrides import recipe_with
+from lamaml.experiments.running.jobs import Progress
 from lamaml.experiments.running.plan import Plan, execute
-def leave(event):
-    if event.kind == "progress":
+from lamaml.experiments.storing.records import RunSettings
+def leave(job, event):
+    if isinstance(event, Progress):
         os._exit(0)
 recipe = recipe_with("digits_rotations", "online", ["epochs=100"])
-execute([Plan(recipe, [0], Path(sys.argv[1]))], leave)
+execute([Plan(RunSettings(recipe, [0]), Path(sys.argv[1]))], leave)
 """
 
 
@@ -134,9 +164,9 @@ def test_an_idle_process_ends_at_once(
     small_plan: SmallPlan, compiled: Path, tmp_path: Path
 ) -> None:
     plan = small_plan(tmp_path / "run", "online", seeds=[0])
-    for event in run_jobs(plan.jobs, processes=1):
-        if event.kind == "ready":
-            pid = event.data["pid"]
+    for _, event in run_jobs(jobs_of(plan)):
+        if isinstance(event, Ready):
+            pid = event.pid
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert json.loads((tmp_path / "run/seed-0/status.json").read_text())["status"] == "finished"
@@ -144,7 +174,7 @@ def test_an_idle_process_ends_at_once(
 
 def test_refused_jobs_leave_no_folder(small_plan: SmallPlan, tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="num_tasks = 11"):
-        execute([small_plan(tmp_path / "run", num_tasks=11)], lambda event: None)
+        execute([small_plan(tmp_path / "run", num_tasks=11)])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,3 +198,36 @@ def test_no_more_processes_than_jobs_or_cores() -> None:
     assert default_processes(1, threads=1) == 1
     assert default_processes(1000, threads=1) == num_cores()
     assert default_processes(1000, threads=10_000) == 1
+
+
+EVENTS = [
+    Ready(num_tasks=2, num_updates=30, updates=0, pid=7),
+    Progress(task=1, updates=15, retained=0.5),
+    Note("a checkpoint was refused"),
+    Ended(SeedStatus(SeedState.FINISHED, num_updates=30, seconds=Seconds(1.0, 2.0, 3.0), data="x")),
+    Ended(SeedStatus(SeedState.DIVERGED, "the loss is nan", task=1, update=3)),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_an_event_is_the_same_behind_the_pipe(event: Event) -> None:
+    assert event_from_line(event_to_line(event)) == event
+
+
+class StrangersError(InvalidArgument):
+    """Raised by someone else's learner."""
+
+
+@pytest.mark.parametrize("kind", [InvalidArgument, DataUnavailable, Mismatch, StrangersError])
+def test_an_error_keeps_its_class_behind_the_pipe(kind: type[LamamlError]) -> None:
+    found = event_from_line(event_to_line(Refused(kind("no"))))
+    assert isinstance(found, Refused)
+    assert type(found.error) is (InvalidArgument if kind is StrangersError else kind)
+    assert str(found.error) == "no"
+
+
+def test_a_job_is_the_same_behind_the_pipe(small_plan: SmallPlan, tmp_path: Path) -> None:
+    job = jobs_of(small_plan(tmp_path / "run"))[1]
+    found = Job.from_line(job.to_line())
+    assert found.settings.to_json() == json.loads(job.to_line())["settings"]
+    assert (found.seed, found.folder) == (job.seed, job.folder)

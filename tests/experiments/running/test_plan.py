@@ -1,8 +1,8 @@
 """Going on with a run: the same bits, or a refusal that says why."""
 
 import json
+import resource
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 
 from lamaml.errors import InvalidArgument, Mismatch, Unwritable
-from lamaml.experiments.running.engines import Event
-from lamaml.experiments.running.plan import Plan, execute, resume
+from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
+from lamaml.experiments.running.plan import (
+    Plan,
+    execute,
+    existing_runs,
+    missing_runs,
+    resume,
+)
 from lamaml.experiments.storing.results import Run, read_run
+from lamaml.experiments.storing.run_folder import created
 
 FILES = ("accuracy.json", "diagnostics.jsonl", "facts.json")
 MIDDLE, END = (f"checkpoint-0000{task}-000000000.safetensors" for task in (1, 2))
@@ -36,8 +43,8 @@ def rewound(run: Run, out: Path, *seeds: int) -> Path:
 def go_on(folder: Path) -> tuple[Run, list[str]]:
     """Resume a run; what it then is, and the notes."""
     events: list[Event] = []
-    (run,) = resume([Plan.of_run(read_run(folder))], events.append, processes=1)
-    return run, [event.data["message"] for event in events if event.kind == "note"]
+    (run,) = resume([folder], lambda job, event: events.append(event), processes=1)
+    return run, [event.message for event in events if isinstance(event, Note)]
 
 
 def assert_same_bits(run: Run, reference: Run) -> None:
@@ -75,8 +82,8 @@ def test_damaged_checkpoints_cost_time_and_nothing_else(small_run: Run, tmp_path
     run, notes = go_on(folder)
     assert_same_bits(run, small_run)
     anew, instead = notes
-    assert f"{folder}/seed-0/{MIDDLE} is no whole checkpoint" in anew
-    assert anew.endswith("; the seed begins anew")
+    assert f"{folder}/seed-0/{MIDDLE} is not a whole checkpoint" in anew
+    assert anew.endswith("; the seed starts again")
     assert instead.endswith(f"; {MIDDLE} is used instead")
 
 
@@ -86,7 +93,7 @@ def test_a_checkpoint_whose_log_is_lost_is_refused(small_run: Run, tmp_path: Pat
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:14]))
     run, (note,) = go_on(folder)
     assert_same_bits(run, small_run)
-    assert "diagnostics.jsonl has 14 of 15 lines; the seed begins anew" in note
+    assert "diagnostics.jsonl has 14 of 15 lines; the seed starts again" in note
 
 
 def test_a_run_stopped_before_its_last_word_is_finished(small_run: Run, tmp_path: Path) -> None:
@@ -117,61 +124,69 @@ def test_changed_rows_are_noticed(tmp_path: Path, small_plan: Callable[..., Plan
     np.savez(path, x=x, y=y, task=np.arange(60) // 30)
     sizes = {"num_tasks": None, "num_samples": None, "seeds": [0], "benchmark": "arrays"}
     plan = small_plan(tmp_path / "run", "online", [f"path={path}"], **sizes)
-    execute([plan], lambda event: None)
-    (plan.out / "seed-0/status.json").write_text('{"status": "running", "message": ""}')
+    execute([plan])
+    (plan.folder / "seed-0/status.json").write_text('{"status": "running", "message": ""}')
     x[-1, -1] += 1  # one number, of the last task
     np.savez(path, x=x, y=y, task=np.arange(60) // 30)
     with pytest.raises(Mismatch, match="rows have changed"):
-        go_on(plan.out)
-
-
-def test_a_run_of_an_older_lamaml_is_named(small_run: Run, tmp_path: Path) -> None:
-    folder = rewound(small_run, tmp_path / "run", 0)
-    settings = json.loads((folder / "settings.json").read_text())
-    del settings["checkpoint_every"]
-    (folder / "settings.json").write_text(json.dumps(settings))
-    with pytest.raises(Mismatch, match="without checkpoints"):
-        go_on(folder)
+        go_on(plan.folder)
 
 
 def test_runs_with_different_threads_are_resumed_one_by_one(
     tmp_path: Path, small_plan: Callable[..., Plan]
 ) -> None:
     plans = [small_plan(tmp_path / str(threads), threads=threads) for threads in (1, 2)]
+    for plan in plans:
+        with created(plan.folder, plan.settings):
+            pass
     with pytest.raises(InvalidArgument, match="one by one"):
-        resume(plans, lambda event: None)
+        resume([plan.folder for plan in plans])
 
 
-def test_a_plan_is_read_back_from_its_folder(small_run: Run) -> None:
-    plan = Plan.of_run(small_run)
-    assert plan.settings() == json.loads((small_run.folder / "settings.json").read_text())
-    assert plan.settings()["checkpoint_every"] == 500
-    assert plan.left() == []
+def test_settings_are_read_back_from_the_folder(small_run: Run) -> None:
+    written = json.loads((small_run.folder / "settings.json").read_text())
+    assert small_run.settings.to_json() == written
+    assert written["checkpoint_every"] == 500
+    with existing_runs([small_run.folder]) as work:
+        assert work.jobs == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits another process with prlimit")
+def test_missing_runs_are_made_extended_or_left_closed(
+    small_run: Run, small_plan: Callable[..., Plan], tmp_path: Path
+) -> None:
+    finished = small_plan(Path(shutil.copytree(small_run.folder, tmp_path / "finished")))
+    more = small_plan(Path(shutil.copytree(small_run.folder, tmp_path / "more")), seeds=range(3))
+    new = small_plan(tmp_path / "new", seeds=[0])
+    with missing_runs([finished, more, new]) as work:
+        assert [(job.folder.parent.name, job.seed) for job in work.jobs] == [
+            ("new", 0),
+            ("more", 2),
+        ]
+        assert not (finished.folder / "lock").exists()
+    assert read_run(more.folder).settings.seeds == [0, 1, 2]
+    assert read_run(new.folder).settings.to_json() == new.settings.to_json()
+
+
 def test_a_full_disk_stops_a_run_that_then_goes_on(
     small_plan: Callable[..., Plan], tmp_path: Path
 ) -> None:
     """The disk is full from a moment in the second task on; checkpoints are five updates apart."""
-    import resource
-
     plan = small_plan(tmp_path / "run", seeds=[0, 1], checkpoint_every=5)
     reference = small_plan(tmp_path / "reference", seeds=[0, 1], checkpoint_every=5)
-    (expected,) = execute([reference], lambda event: None, processes=1)
+    (expected,) = execute([reference], processes=1)
     pids = []
 
-    def fill(event: Event) -> None:
-        if event.kind == "ready":
-            pids.append(event.data["pid"])
-        if event.kind == "progress" and event.data["updates"] == 20:
+    def fill(job: Job, event: Event) -> None:
+        if isinstance(event, Ready):
+            pids.append(event.pid)
+        if isinstance(event, Progress) and event.updates == 20:
             resource.prlimit(pids[0], resource.RLIMIT_FSIZE, (1000, 1000))
 
     with pytest.raises(Unwritable, match="cannot be written"):
         execute([plan], fill, processes=1)
-    seed = plan.out / "seed-0"
+    seed = plan.folder / "seed-0"
     assert list(seed.glob("checkpoint-*.safetensors"))
     assert not list(seed.glob("*.part"))
-    run, notes = go_on(plan.out)
+    run, notes = go_on(plan.folder)
     assert_same_bits(run, expected)
     assert notes == []

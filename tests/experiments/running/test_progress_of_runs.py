@@ -7,16 +7,15 @@ import pytest
 from rich.console import Console
 
 from lamaml.experiments.recipes.load import recipe
-from lamaml.experiments.running.engines import Event, Job
+from lamaml.experiments.running.jobs import Ended, Job, Progress, Ready
 from lamaml.experiments.running.progress import MOST_BARS, shown_progress
+from lamaml.experiments.storing.records import RunSettings, SeedState, SeedStatus
 
 
 def jobs(count: int) -> list[Job]:
     learners = ("online", "er")
-    return [
-        Job(recipe("digits_rotations", learners[n % 2]), n // 2, None, None, Path(f"job-{n}"))
-        for n in range(count)
-    ]
+    settings = [RunSettings(recipe("digits_rotations", learner), [0]) for learner in learners]
+    return [Job(settings[n % 2], n // 2, Path(f"job-{n}")) for n in range(count)]
 
 
 def lived_through(count: int, *, is_terminal: bool) -> str:
@@ -25,10 +24,10 @@ def lived_through(count: int, *, is_terminal: bool) -> str:
     console = Console(file=screen, force_terminal=is_terminal, width=100, color_system=None)
     with shown_progress(given, console) as on_event:
         for job in given[:-1]:
-            on_event(Event(job, "ready", {"num_tasks": 3, "num_updates": 90, "updates": 0}))
-            on_event(Event(job, "progress", {"task": 1, "updates": 45, "retained": 0.5}))
+            on_event(job, Ready(num_tasks=3, num_updates=90, updates=0, pid=1))
+            on_event(job, Progress(task=1, updates=45, retained=0.5))
             if job is not given[-2]:
-                on_event(Event(job, "ended", {"status": "finished", "message": ""}))
+                on_event(job, Ended(SeedStatus(SeedState.FINISHED)))
     return screen.getvalue()
 
 

@@ -3,14 +3,16 @@
 import json
 import shutil
 import statistics
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lamaml.errors import DataCorrupt, DataUnavailable
+from lamaml.errors import DataCorrupt, DataUnavailable, LamamlError
 from lamaml.evaluation import metrics
-from lamaml.experiments.storing.results import Run, find_runs, read_run, summary
+from lamaml.experiments.storing.environment import Environment
+from lamaml.experiments.storing.results import Run, find_runs, read_run
 
 SEED_FILES = {
     "rates",
@@ -33,17 +35,19 @@ def test_a_run_leaves_these_files(small_run: Run) -> None:
 
 
 def test_settings_and_environment(small_run: Run) -> None:
-    assert small_run.settings["settings"]["hyper_rate"] == 0.3
-    assert small_run.settings["seeds"] == [0, 1]
-    assert (small_run.settings["num_tasks"], small_run.settings["num_samples"]) == (2, 30)
-    assert set(small_run.environment["versions"]) == {"lamaml", "jax", "jaxlib", "numpy", "python"}
-    assert {"platform", "cpus", "revision", "dirty"} <= set(small_run.environment)
+    settings, environment = small_run.settings, small_run.environment
+    assert settings.recipe.settings["hyper_rate"] == 0.3
+    assert settings.seeds == [0, 1]
+    assert (settings.num_tasks, settings.num_samples) == (2, 30)
+    assert set(environment.versions) == {"lamaml", "jax", "jaxlib", "numpy", "python"}
+    assert environment.platform
+    assert environment == Environment.here()
 
 
 def test_matrix_gives_the_metrics(small_run: Run) -> None:
     for seed in small_run.seeds:
         baseline = np.array(json.loads((seed.folder / "accuracy.json").read_text())["baseline"])
-        assert metrics(seed.matrix, baseline)._asdict() == pytest.approx(seed.metrics)
+        assert metrics(seed.matrix, baseline)._asdict() == pytest.approx(seed.metrics._asdict())
 
 
 def test_every_update_has_its_diagnostics(small_run: Run) -> None:
@@ -53,33 +57,57 @@ def test_every_update_has_its_diagnostics(small_run: Run) -> None:
 
 
 def test_summary_is_over_seeds_in_percent(small_run: Run) -> None:
-    found = summary(small_run)
-    values = [100 * seed.metrics["ra"] for seed in small_run.seeds]
-    assert found["ra"]["values"] == values
-    assert found["ra"]["mean"] == pytest.approx(sum(values) / 2)
-    assert found["ra"]["sd"] == pytest.approx(statistics.stdev(values))
-    assert found["ms_per_update"] == pytest.approx(1000 * found["seconds"]["train"] / 30)
-    assert json.loads((small_run.folder / "summary.json").read_text()) == found
+    found = small_run.summary
+    values = [100 * seed.metrics.ra for seed in small_run.seeds]
+    assert found.ra.values == values
+    assert found.ra.mean == pytest.approx(sum(values) / 2)
+    assert found.ra.sd == pytest.approx(statistics.stdev(values))
+    assert found.ms_per_update == pytest.approx(1000 * found.seconds.train / 30)
+    assert json.loads((small_run.folder / "summary.json").read_text()) == found.to_json()
+
+
+def test_the_matrix_is_the_mean_over_finished_seeds(small_run: Run, copy: Path) -> None:
+    both = [seed.matrix for seed in small_run.seeds]
+    np.testing.assert_array_equal(small_run.matrix, np.mean(both, axis=0))
+    (copy / "seed-1/status.json").write_text('{"status": "diverged", "message": ""}')
+    np.testing.assert_array_equal(read_run(copy).matrix, both[0])
+    (copy / "seed-0/status.json").write_text('{"status": "diverged", "message": ""}')
+    assert read_run(copy).matrix.shape == (0, 0)
+
+
+def test_a_frame_has_a_row_per_seed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    (copy / "seed-1/status.json").write_text('{"status": "diverged", "message": ""}')
+    run = read_run(copy)
+    frame = run.to_frame()
+    assert list(frame) == ["seed", "status", "ra", "bti", "la", "fwt", "seconds"]
+    assert list(frame["status"]) == ["finished", "diverged"]
+    assert frame["ra"][0] == run.seeds[0].metrics.ra
+    assert np.isnan(frame["ra"][1])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(LamamlError, match="pip install pandas"):
+        run.to_frame()
 
 
 def test_a_seed_that_diverged_has_no_value(copy: Path) -> None:
     message = "the loss is nan at task 1, update 3"
     ending = {"status": "diverged", "message": message, "task": 1, "update": 3}
     (copy / "seed-1/status.json").write_text(json.dumps(ending))
-    found = summary(read_run(copy))
-    assert found["statuses"] == ["finished", "diverged"]
-    assert found["diverged_at"] == [None, {"task": 1, "update": 3}]
-    assert found["ra"]["values"][1] is None
-    assert found["ra"]["sd"] is None
-    assert found["ra"]["mean"] == found["ra"]["values"][0]
+    found = read_run(copy).summary
+    assert found.statuses == ["finished", "diverged"]
+    assert found.to_json()["diverged_at"] == [None, {"task": 1, "update": 3}]
+    assert found.ra.values[1] is None
+    assert found.ra.sd is None
+    assert found.ra.mean == found.ra.values[0]
 
 
 def test_a_seed_that_never_began(copy: Path) -> None:
     shutil.rmtree(copy / "seed-0")
     shutil.rmtree(copy / "seed-1")
-    found = summary(read_run(copy))
+    found = read_run(copy).summary.to_json()
     assert found["ra"] == {"mean": None, "sd": None, "values": [None, None]}
     assert found["ms_per_update"] is None
+    assert found["seconds"] == {"compile": None, "train": None, "evaluate": None}
 
 
 def test_a_half_written_line_is_left_out(copy: Path) -> None:
@@ -89,13 +117,6 @@ def test_a_half_written_line_is_left_out(copy: Path) -> None:
     assert read_run(copy).seeds[0].diagnostics()["loss"].shape == (29,)
     path.write_bytes(whole[:20])
     assert read_run(copy).seeds[0].diagnostics() == {}
-
-
-def test_lines_of_several_updates_are_read_as_well(copy: Path) -> None:
-    path = copy / "seed-0/diagnostics.jsonl"
-    path.write_text('{"task":0,"update":2,"loss":[1.5,null]}\n{"task":0,"update":3,"loss":[0.5]}\n')
-    found = read_run(copy).seeds[0].diagnostics()["loss"]
-    np.testing.assert_array_equal(found, [1.5, np.nan, 0.5])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from lamaml.experiments.reporting.tables import (
     spread,
     timing,
 )
-from lamaml.experiments.storing.results import Run, summary
+from lamaml.experiments.storing.results import Run
 
 _COLOURS = {
     name: number
@@ -116,14 +116,16 @@ def _sections(runs: Sequence[Run]) -> list[Section]:
 
 
 def _group(run: Run) -> tuple[str, str]:
-    return run.settings["benchmark"], run.settings["protocol"]
+    return run.settings.recipe.benchmark, run.settings.recipe.protocol
 
 
 def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
     name = "-".join(group)
     entries: list[Entry] = []
     for run in runs:
-        alike = sum(entry.run.settings["learner"] == run.settings["learner"] for entry in entries)
+        alike = sum(
+            entry.run.settings.recipe.learner == run.settings.recipe.learner for entry in entries
+        )
         entries.append(_entry(name, run, alike, several=_repeated(run, runs)))
     entries.sort(key=lambda entry: -(entry.summary["ra"]["mean"] or 0))
     benchmark, protocol = group
@@ -139,11 +141,11 @@ def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
 
 
 def _repeated(run: Run, runs: Sequence[Run]) -> bool:
-    return [other.settings["learner"] for other in runs].count(run.settings["learner"]) > 1
+    return [other.settings.recipe.learner for other in runs].count(run.settings.recipe.learner) > 1
 
 
 def _entry(section: str, run: Run, alike: int, several: bool) -> Entry:
-    learner, found = run.settings["learner"], summary(run)
+    learner, found = run.settings.recipe.learner, run.summary.to_json()
     label = f"{learner} ({describe(found)})" if several else learner
     colour = _COLOURS.get(learner, sum(map(ord, learner)) % len(_COLOURS))
     dashes = list(_DASHES)[alike % len(_DASHES)]

@@ -77,16 +77,16 @@ def _rate_histograms(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     seeds = [found for seed in run.finished if (found := seed.rates())]
     layers: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name in seeds[0][0] if seeds else ():
-        high = max(task[name]["high"] for tasks in seeds for task in tasks)
+        high = max(task[name].high for tasks in seeds for task in tasks)
         edges = np.linspace(0.0, max(high, 1e-9), 41)
         num_tasks = min(len(tasks) for tasks in seeds)
         counts = np.zeros((num_tasks, len(edges) - 1))
         for tasks in seeds:
             for number in range(num_tasks):
-                found = tasks[number][name]
-                bins = np.linspace(found["low"], found["high"], len(found["counts"]) + 1)
+                layer = tasks[number][name]
+                bins = np.linspace(layer.low, layer.high, len(layer.counts) + 1)
                 centres = (bins[:-1] + bins[1:]) / 2
-                counts[number] += np.histogram(centres, edges, weights=found["counts"])[0]
+                counts[number] += np.histogram(centres, edges, weights=layer.counts)[0]
         layers[name] = edges, counts / counts.sum(axis=1, keepdims=True)
     return layers
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from lamaml.experiments.reporting.statistics import paired_difference
 from lamaml.experiments.reporting.table import Table
-from lamaml.experiments.storing.results import METRICS
+from lamaml.experiments.storing.records import METRICS
 
 Summary = Mapping[str, Any]
 """What `results.summary` returns."""

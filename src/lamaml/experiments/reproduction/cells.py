@@ -15,6 +15,7 @@ from lamaml.experiments.recipes.load import Recipe, recipe
 from lamaml.experiments.recipes.probes import PROBE_VERSIONS, in_order
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.running.plan import Plan
+from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import read_run
 from lamaml.learners import RESULTS_VERSIONS
 from lamaml.streams import data_fingerprint
@@ -84,14 +85,14 @@ class Cell(NamedTuple):
 
     def plan(self, store: Path) -> Plan:
         """The run, in its folder among the others."""
-        return Plan(
+        settings = RunSettings(
             self.recipe,
             range(self.seeds),
-            self.folder(store),
             changed=[*self.changed, *self.cut],
             num_tasks=self.num_tasks,
             num_samples=self.num_samples,
         )
+        return Plan(settings, self.folder(store))
 
 
 def cell(

@@ -12,7 +12,7 @@ import numpy as np
 
 from lamaml.errors import LamamlError
 from lamaml.experiments.reproduction.cells import Cell
-from lamaml.experiments.storing.results import read_run, summary
+from lamaml.experiments.storing.results import read_run
 
 ROWS = {
     "mnist_rotations": (20, 1000),
@@ -68,11 +68,11 @@ def measured_pace(store: Path) -> dict[tuple[str, str], float]:
     found: dict[tuple[str, str], list[float]] = {}
     for path in sorted(store.glob("*/summary.json")):
         try:
-            brief = summary(read_run(path.parent))
+            brief = read_run(path.parent).summary
         except LamamlError:
             continue
-        if brief["ms_per_update"] is not None:
-            found.setdefault((brief["stream"], brief["learner"]), []).append(brief["ms_per_update"])
+        if brief.ms_per_update is not None:
+            found.setdefault((brief.stream, brief.learner), []).append(brief.ms_per_update)
     return {pair: sum(values) / len(values) for pair, values in found.items()}
 
 

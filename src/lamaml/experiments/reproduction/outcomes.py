@@ -14,7 +14,8 @@ from lamaml.experiments.reproduction.estimates import num_updates
 from lamaml.experiments.reproduction.scales import MNIST, Scale
 from lamaml.experiments.reproduction.targets import TARGETS, Target
 from lamaml.experiments.storing.environment import PACKAGES
-from lamaml.experiments.storing.results import METRICS, Run, Seed, read_object, read_run, summary
+from lamaml.experiments.storing.records import METRICS, SeedState, read_object
+from lamaml.experiments.storing.results import Run, Seed, read_run
 
 Found = dict[str, Any]
 """A cell as it is stored."""
@@ -67,13 +68,15 @@ def _run_of(cell: Cell, store: Path) -> Run | None:
         return None
     run = read_run(folder)
     return (
-        run if any(seed.ended or seed.status["status"] == "failed" for seed in run.seeds) else None
+        run
+        if any(seed.ended or seed.status.state is SeedState.FAILED for seed in run.seeds)
+        else None
     )
 
 
 def _found(scale: Scale, cell: Cell, run: Run) -> Found:
     wanted = Run(run.folder, run.settings, run.environment, run.seeds[: cell.seeds])
-    brief, recipe = summary(wanted), cell.recipe
+    brief, recipe = wanted.summary.to_json(), cell.recipe
     ours = {metric: _rounded(brief[metric]) for metric in METRICS}
     same = not scale.stand_ins and is_the_papers(cell, brief["num_updates"])
     paper = {metric: list(pair) for metric, pair in recipe.published.items()}
@@ -104,7 +107,9 @@ def _found(scale: Scale, cell: Cell, run: Run) -> Found:
         "paper_seeds": seeds,
         "verdicts": verdicts,
         "seconds": _rounded(brief["seconds"]),
-        "train_seconds": [round(seed.status["seconds"]["train"], 2) for seed in wanted.finished],
+        "train_seconds": [
+            round(s.status.seconds.train, 2) for s in wanted.finished if s.status.seconds
+        ],
         "ms_per_update": _rounded(brief["ms_per_update"]),
         "measured": measured(recipe.probes, wanted.finished),
     }
@@ -150,9 +155,9 @@ def _rounded(value: Any) -> Any:
 
 
 def _versions(run: Run) -> str:
-    return ", ".join(f"{name} {run.environment['versions'][name]}" for name in PACKAGES)
+    return ", ".join(f"{name} {run.environment.versions[name]}" for name in PACKAGES)
 
 
 def _revision(run: Run) -> str:
-    revision = run.environment.get("revision") or "unknown"
-    return revision[:12] + (" with changes" if run.environment.get("dirty") else "")
+    revision = run.environment.revision or "unknown"
+    return revision[:12] + (" with changes" if run.environment.dirty else "")

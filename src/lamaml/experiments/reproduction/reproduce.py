@@ -7,17 +7,17 @@ OUT/SCALE/FIGURE.svg .pdf           its figures
 OUT/SCALE/report.html               all that is there, on one page
 """
 
-import contextlib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from lamaml._io import fingerprint, write_json, writing
+from lamaml._io import fingerprint, write_json
 from lamaml.errors import InvalidArgument, require
 from lamaml.experiments.recipes.probes import in_order
 from lamaml.experiments.reporting.figures import export
@@ -30,12 +30,9 @@ from lamaml.experiments.reproduction.page import write_page
 from lamaml.experiments.reproduction.scales import Scale
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import Target
-from lamaml.experiments.running.console import misfortunes, resume_watched
-from lamaml.experiments.running.engines import default_processes
-from lamaml.experiments.running.plan import Plan
-from lamaml.experiments.storing.environment import environment
-from lamaml.experiments.storing.locks import locked
-from lamaml.experiments.storing.results import read_run
+from lamaml.experiments.running.console import complete_with_progress, failures
+from lamaml.experiments.running.engines.local import default_processes
+from lamaml.experiments.running.plan import Work
 
 
 class Request(NamedTuple):
@@ -151,13 +148,16 @@ def reproduce(
     cells, store = request.all_cells(), out / "cells"
     if stored_only:
         return written(request, out, record)
-    with _prepared(cells, store) as plans:
-        left = [len(plan.left()) for plan in plans]
+    plans = [cell.plan(store) for cell in cells]
+
+    def announce(work: Work) -> None:
+        jobs = Counter(job.folder.parent for job in work.jobs)
+        left = [jobs[plan.folder] for plan in plans]
         _announce(console, request, cells, left, store, processes)
-        unfinished = [plan.out for plan, count in zip(plans, left, strict=True) if count]
-    if unfinished:
-        for details, message in misfortunes(resume_watched(unfinished, console, processes)):
-            console.print(f"{details}{message}", highlight=False, markup=False, soft_wrap=True)
+
+    for failure in failures(complete_with_progress(plans, console, processes, announce)):
+        text = f"{failure.traceback}{failure.message}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
     return written(request, out, record)
 
 
@@ -180,28 +180,6 @@ def written(request: Request, out: Path, record: Path | None = None) -> list[dic
         found.append(result)
     write_page(stored(folder).values(), folder / "report.html")
     return found
-
-
-@contextlib.contextmanager
-def _prepared(cells: Sequence[Cell], store: Path) -> Iterator[list[Plan]]:
-    """A folder a cell, with at least the seeds that are asked of it."""
-    plans = []
-    with writing(store):
-        store.mkdir(parents=True, exist_ok=True)
-    with locked(store):
-        for cell in cells:
-            plan = cell.plan(store)
-            with writing(plan.out):
-                plan.out.mkdir(exist_ok=True)
-            if (plan.out / "settings.json").exists():
-                there = Plan.of_run(read_run(plan.out))
-                seeds = max(plan.seeds, there.seeds, key=len)
-                plan = replace(there, seeds=seeds)
-            else:
-                write_json(plan.out / "environment.json", environment())
-            write_json(plan.out / "settings.json", plan.settings())
-            plans.append(plan)
-        yield plans
 
 
 def _announce(

@@ -1,98 +1,139 @@
-"""Running plans while a person watches, who may stop them."""
+"""Running with progress on the console; Ctrl-C and SIGTERM stop it and keep what was learned."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
 from lamaml.errors import Unwritable
-from lamaml.experiments.running.engines import Event, Job
-from lamaml.experiments.running.plan import Plan, execute, resume
+from lamaml.experiments.running.plan import Plan, Work, existing_runs, missing_runs, new_runs
 from lamaml.experiments.running.progress import shown_progress
-from lamaml.experiments.storing.folders import resume_command
 from lamaml.experiments.storing.results import Run, read_run
+from lamaml.experiments.storing.run_folder import resume_command
 
 
 class Stopped(KeyboardInterrupt):
-    """The person has stopped the runs; says what is kept."""
+    """The user has stopped the runs; the message says what is kept."""
 
 
-def execute_watched(
+class Failure(NamedTuple):
+    """A seed that did not finish.
+
+    Attributes:
+      message: one line.
+      traceback: "" if there is none.
+    """
+
+    message: str
+    traceback: str
+
+
+def execute_with_progress(
     plans: Sequence[Plan], console: Console, processes: int | None, overwrite: bool
 ) -> list[Run]:
-    """Run plans, showing progress on the console.
+    """Run plans, with progress on the console.
 
     Raises:
       Stopped: by Ctrl-C or SIGTERM.
       LamamlError: settings or data are refused.
     """
-    jobs = [job for plan in plans for job in plan.jobs]
-    with _watched(plans, jobs, console) as on_event:
-        return execute(plans, on_event, processes=processes, overwrite=overwrite)
+    folders = [plan.folder for plan in plans]
+    return _run(new_runs(plans, overwrite=overwrite), folders, console, processes)
 
 
-def resume_watched(folders: Sequence[Path], console: Console, processes: int | None) -> list[Run]:
-    """Go on with runs, showing progress on the console.
+def resume_with_progress(
+    folders: Sequence[Path], console: Console, processes: int | None
+) -> list[Run]:
+    """Continue runs, with progress on the console.
 
     Raises:
       Stopped: by Ctrl-C or SIGTERM.
       LamamlError: a folder or its checkpoints are refused.
     """
-    plans = [Plan.of_run(read_run(folder)) for folder in folders]
-    jobs = [job for plan in plans for job in plan.left()]
-    with _watched(plans, jobs, console) as on_event:
-        return resume(plans, on_event, processes=processes)
+    return _run(existing_runs(folders), folders, console, processes)
 
 
-@contextmanager
-def _watched(
-    plans: Sequence[Plan], jobs: Sequence[Job], console: Console
-) -> Iterator[Callable[[Event], None]]:
-    """Progress for the time of the block, which may be stopped; says how to go on then."""
-    try:
-        with _stopped_by_sigterm(), shown_progress(jobs, console) as on_event:
-            yield on_event
-    except KeyboardInterrupt:
-        raise Stopped(f"stopped; {_kept(plans)}") from None
-    except Unwritable as error:
-        raise Unwritable(f"{error}; what was written before is intact: {_kept(plans)}") from error
+def complete_with_progress(
+    plans: Sequence[Plan],
+    console: Console,
+    processes: int | None,
+    announce: Callable[[Work], None],
+) -> list[Run]:
+    """Run the seeds of plans that have not ended, with progress on the console.
+
+    Args:
+      plans: their folders are made where they are missing.
+      console: shows the progress.
+      processes: the number of seeds at a time; None for one per core.
+      announce: is called with the work before it starts.
+
+    Returns:
+      The runs that had seeds left.
+
+    Raises:
+      Stopped: by Ctrl-C or SIGTERM.
+      LamamlError: a folder, its checkpoints, settings or data are refused.
+    """
+    folders = [plan.folder for plan in plans]
+    return _run(missing_runs(plans), folders, console, processes, announce)
 
 
-def misfortunes(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    """(traceback or nothing, message) of every seed that did not finish."""
+def failures(runs: Sequence[Run]) -> Iterator[Failure]:
+    """Every seed that did not finish, and why."""
     for run in runs:
         for seed in run.seeds:
             if not seed.finished:
-                status = f"{seed.status['status']}: {seed.status['message']}"
-                message = f"{run.settings['learner']}, seed {seed.seed} {status}"
+                status = f"{seed.status.state}: {seed.status.message}"
+                message = f"{run.settings.recipe.learner}, seed {seed.seed} {status}"
                 if not seed.ended:
                     message += f"; `{resume_command([run.folder])}` tries again"
-                yield seed.status.get("traceback", ""), message
+                yield Failure(message, seed.status.traceback or "")
 
 
 def exit_code(runs: Sequence[Run]) -> int:
-    """1 if a seed has not ended, 3 if the only one diverged; in a sweep that is a result, and 0."""
+    """1 if a seed has not ended, 3 if the only seed diverged, else 0.
+
+    A seed that diverges among others is a result.
+    """
     seeds = [seed for run in runs for seed in run.seeds]
     if not all(seed.ended for seed in seeds):
         return 1
     return 3 if len(seeds) == 1 and not seeds[0].finished else 0
 
 
-def _kept(plans: Sequence[Plan]) -> str:
-    folders = [plan.out for plan in plans if (plan.out / "settings.json").exists()]
-    if not folders:
-        return "nothing was begun"
-    seeds = [seed for folder in folders for seed in read_run(folder).seeds]
+def _run(
+    opening: AbstractContextManager[Work],
+    folders: Sequence[Path],
+    console: Console,
+    processes: int | None,
+    announce: Callable[[Work], None] = lambda work: None,
+) -> list[Run]:
+    try:
+        with _sigterm_as_interrupt(), opening as work:
+            announce(work)
+            with shown_progress(work.jobs, console) as on_event:
+                return work.run(on_event, processes)
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped; {_kept(folders)}") from None
+    except Unwritable as error:
+        raise Unwritable(f"{error}; what was written before is intact: {_kept(folders)}") from error
+
+
+def _kept(folders: Sequence[Path]) -> str:
+    known = [folder for folder in folders if (folder / "settings.json").exists()]
+    if not known:
+        return "nothing was started"
+    seeds = [seed for folder in known for seed in read_run(folder).seeds]
     finished = sum(seed.finished for seed in seeds)
-    command = resume_command(folders)
-    return f"{finished} of {len(seeds)} seeds are finished; `{command}` goes on with the rest"
+    return f"{finished} of {len(seeds)} seeds are finished; `{resume_command(known)}` continues"
 
 
 @contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """SIGTERM ends the block as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield

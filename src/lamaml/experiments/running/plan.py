@@ -1,106 +1,118 @@
-"""Plans become run folders: every seed of every plan is a job, and each folder gets its summary.
+"""Plans become run folders: every seed of every plan is a job, and each folder gets a summary.
 
-A run that was cut short is its folder: `resume` reads the plan there and does what is left of it.
+`execute` starts new runs, `resume` continues runs from their folders.
 """
 
-import contextlib
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from lamaml._io import write_json
-from lamaml.errors import DataCorrupt, InvalidArgument, Mismatch, require
-from lamaml.experiments.recipes.load import Recipe
-from lamaml.experiments.running.engines import Event, Job, default_processes, run_jobs
-from lamaml.experiments.storing.environment import environment
-from lamaml.experiments.storing.folders import clear_leftovers, new_folder
-from lamaml.experiments.storing.locks import NAME as LOCK
-from lamaml.experiments.storing.locks import locked
-from lamaml.experiments.storing.results import Run, read_run, summary
+from lamaml.errors import InvalidArgument
+from lamaml.experiments.running.engines.local import LocalProcesses, default_processes
+from lamaml.experiments.running.jobs import Event, Job, Note
+from lamaml.experiments.storing.records import RunSettings
+from lamaml.experiments.storing.results import Run, read_run
+from lamaml.experiments.storing.run_folder import OpenRun, created, extended, opened
 
-CHECKPOINT_EVERY = {"mlp": 500, "cnn": 50}  # updates: seconds of work, at a hundredth of their cost
+OnEvent = Callable[[Job, Event], None]
+"""Is called with every event of every job."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One learner on one benchmark, over seeds.
+    """What is to be run, and in which folder."""
 
-    Attributes:
-      recipe: every choice but seed and size.
-      seeds: in the order they are run.
-      out: the run folder.
-      changed: the settings that are not the recipe's own.
-      num_tasks: only the first so many tasks; None for all.
-      num_samples: training rows a task; None for the benchmark's number.
-      threads: of each process.
-      checkpoint_every: updates from one checkpoint to the next, 0 for task ends alone; None for the
-        network's own number.
-    """
+    settings: RunSettings
+    folder: Path
 
-    recipe: Recipe
-    seeds: Sequence[int]
-    out: Path
-    changed: Sequence[str] = ()
-    num_tasks: int | None = None
-    num_samples: int | None = None
-    threads: int = 1
-    checkpoint_every: int | None = None
+
+@dataclass(frozen=True)
+class Work:
+    """Locked run folders and the jobs left in them."""
+
+    open_runs: Sequence[OpenRun]
 
     def __post_init__(self) -> None:
-        for seed in self.seeds:
-            require(0 <= seed < 2**32, "seed", seed, "from 0 to 2³² − 1")
+        if len({each.run.settings.threads for each in self.open_runs}) > 1:
+            raise InvalidArgument("these runs have different numbers of threads: resume one by one")
 
     @property
     def jobs(self) -> list[Job]:
-        """One a seed."""
-        sizes, how = (self.num_tasks, self.num_samples), (self.threads, self._apart)
-        folders = {seed: self.out / f"seed-{seed}" for seed in self.seeds}
-        return [Job(self.recipe, seed, *sizes, folders[seed], *how) for seed in self.seeds]
+        """One per seed that has not ended, seed by seed.
 
-    def settings(self) -> dict[str, Any]:
-        """What `settings.json` holds."""
-        own = {"changed": list(self.changed), "seeds": list(self.seeds), "threads": self.threads}
-        sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples}
-        return asdict(self.recipe) | own | sizes | {"checkpoint_every": self._apart}
+        In this order, processes do not compile the same learner at the same time.
+        """
+        runs = [each.run for each in self.open_runs]
+        jobs = [
+            Job(run.settings, seed.seed, seed.folder)
+            for run in runs
+            for seed in run.seeds
+            if not seed.ended
+        ]
+        return sorted(jobs, key=lambda job: job.seed)
 
-    @classmethod
-    def of_run(cls, run: Run) -> "Plan":
-        """The plan a run folder was made by."""
-        settings = {"probes": (), **run.settings}  # an older lamaml had none
-        try:
-            return cls(
-                Recipe(**{field.name: settings[field.name] for field in fields(Recipe)}),
-                [seed.seed for seed in run.seeds],
-                run.folder,
-                settings["changed"],
-                settings["num_tasks"],
-                settings["num_samples"],
-                int(settings["threads"]),
-                settings["checkpoint_every"],
-            )
-        except KeyError as error:
-            message = f"{run.folder} was made by a lamaml without checkpoints: it lacks {error}"
-            raise Mismatch(message) from error
-        except (TypeError, ValueError) as error:
-            raise DataCorrupt(f"{run.folder / 'settings.json'} is damaged: {error}") from error
+    def run(self, on_event: OnEvent, processes: int | None = None) -> list[Run]:
+        """Run the jobs, write the summaries, and return what is then in the folders.
 
-    def left(self) -> list[Job]:
-        """The jobs whose seeds have not ended, as the folder stands."""
-        seeds = read_run(self.out).seeds
-        return [job for job, seed in zip(self.jobs, seeds, strict=True) if not seed.ended]
+        Args:
+          on_event: is called with every event.
+          processes: the number of jobs at a time; None for one per core.
+        """
+        self._note_previous_owners(on_event)
+        jobs = self.jobs
+        if jobs:
+            threads, locks = jobs[0].settings.threads, [r.lock.descriptor for r in self.open_runs]
+            count = processes or default_processes(len(jobs), threads)
+            engine = LocalProcesses(count, threads, locks)
+            with ExitStack() as stack:
+                stack.callback(engine.stop)
+                for job in jobs:
+                    engine.submit(job)
+                for job, event in engine.events():
+                    on_event(job, event)
+        runs = [read_run(each.run.folder) for each in self.open_runs]
+        for run in runs:
+            write_json(run.folder / "summary.json", run.summary.to_json())
+        return runs
 
-    @property
-    def _apart(self) -> int:
-        if self.checkpoint_every is not None:
-            return self.checkpoint_every
-        return CHECKPOINT_EVERY.get(self.recipe.model, min(CHECKPOINT_EVERY.values()))
+    def _note_previous_owners(self, on_event: OnEvent) -> None:
+        for run, lock in self.open_runs:
+            if lock.taken_over:
+                message = f"{run.folder} is taken over from {lock.taken_over}, and is gone"
+                seed = run.seeds[0]
+                on_event(Job(run.settings, seed.seed, seed.folder), Note(message))
+
+
+@contextmanager
+def new_runs(plans: Sequence[Plan], *, overwrite: bool = False) -> Iterator[Work]:
+    """Make the folders of new runs; they are removed if they are refused before a seed starts."""
+    with ExitStack() as stack:
+        runs = [created(plan.folder, plan.settings, overwrite=overwrite) for plan in plans]
+        yield Work([stack.enter_context(run) for run in runs])
+
+
+@contextmanager
+def existing_runs(folders: Sequence[Path]) -> Iterator[Work]:
+    """Open runs to continue them."""
+    with ExitStack() as stack:
+        yield Work([stack.enter_context(opened(folder)) for folder in folders])
+
+
+@contextmanager
+def missing_runs(plans: Sequence[Plan]) -> Iterator[Work]:
+    """Make or extend the folders of the plans that have seeds left; finished ones stay closed."""
+    with ExitStack() as stack:
+        left = [plan for plan in plans if not _complete(plan)]
+        runs = [extended(plan.folder, plan.settings) for plan in left]
+        yield Work([stack.enter_context(run) for run in runs])
 
 
 def execute(
     plans: Sequence[Plan],
-    on_event: Callable[[Event], None],
+    on_event: OnEvent = lambda job, event: None,
     *,
     processes: int | None = None,
     overwrite: bool = False,
@@ -109,83 +121,36 @@ def execute(
 
     Args:
       plans: all with the same number of threads.
-      on_event: is told what happens.
-      processes: how many seeds at once; None for one a core.
+      on_event: is called with every event.
+      processes: the number of seeds at a time; None for one per core.
       overwrite: replace older runs in the plans' folders.
 
     Raises:
-      LamamlError: settings or data are refused, and no folder is left; or a disk is, and what was
-        learned is kept.
+      LamamlError: settings or data are refused, and no folder is left; or the disk is full, and
+        what was learned is kept.
     """
-    for plan in plans:
-        if (plan.out / LOCK).exists():
-            with locked(plan.out):  # refused while another command works there
-                pass
-    with contextlib.ExitStack() as stack:
-        for plan in plans:
-            stack.enter_context(new_folder(plan.out, overwrite=overwrite))
-        locks = _lock(plans, stack, on_event)
-        for plan in plans:
-            write_json(plan.out / "environment.json", environment())
-            write_json(plan.out / "settings.json", plan.settings())
-        return _work(
-            plans, [job for plan in plans for job in plan.jobs], on_event, processes, locks
-        )
+    with new_runs(plans, overwrite=overwrite) as work:
+        return work.run(on_event, processes)
 
 
 def resume(
-    plans: Sequence[Plan], on_event: Callable[[Event], None], *, processes: int | None = None
+    folders: Sequence[Path],
+    on_event: OnEvent = lambda job, event: None,
+    *,
+    processes: int | None = None,
 ) -> list[Run]:
-    """Go on with runs, each seed from its last good checkpoint; what has ended is left alone.
+    """Continue runs, each seed from its newest good checkpoint; ended seeds are left alone.
 
     Args:
-      plans: of the runs, see `Plan.of_run`.
-      on_event: is told what happens.
-      processes: how many seeds at once; None for one a core.
+      folders: of the runs.
+      on_event: is called with every event.
+      processes: the number of seeds at a time; None for one per core.
 
     Raises:
       LamamlError: a folder is in use, or its checkpoints are of another run.
     """
-    if len({plan.threads for plan in plans}) > 1:
-        raise InvalidArgument("these runs have different numbers of threads: resume one by one")
-    with contextlib.ExitStack() as stack:
-        locks = _lock(plans, stack, on_event)
-        for plan in plans:
-            clear_leftovers(plan.out)
-        jobs = [job for plan in plans for job in plan.left()]
-        return _work(plans, jobs, on_event, processes, locks)
-
-
-def _lock(
-    plans: Sequence[Plan], stack: contextlib.ExitStack, on_event: Callable[[Event], None]
-) -> list[int]:
-    locks = [stack.enter_context(locked(plan.out)) for plan in plans]
-    for plan, lock in zip(plans, locks, strict=True):
-        if lock.taken_over:
-            message = f"{plan.out} is taken over from {lock.taken_over}, and is gone"
-            on_event(Event(plan.jobs[0], "note", {"message": message}))
-    return [lock.descriptor for lock in locks]
-
-
-def _work(
-    plans: Sequence[Plan],
-    jobs: Sequence[Job],
-    on_event: Callable[[Event], None],
-    processes: int | None,
-    locks: Sequence[int],
-) -> list[Run]:
-    # Seed by seed, so that processes do not compile the same learner at the same time.
-    jobs, threads = sorted(jobs, key=lambda job: job.seed), plans[0].threads
-    num_processes = processes or default_processes(len(jobs), threads)
-    with contextlib.closing(
-        run_jobs(jobs, processes=num_processes, threads=threads, locks=locks)
-    ) as events:
-        for event in events:
-            on_event(event)
-    runs = [read_run(plan.out) for plan in plans]
-    for run in runs:
-        write_json(run.folder / "summary.json", summary(run))
-    return runs
+    with existing_runs(folders) as work:
+        return work.run(on_event, processes)
 
 
 def default_out(*words: str) -> Path:
@@ -193,3 +158,10 @@ def default_out(*words: str) -> Path:
     stem = Path("runs") / "-".join([*words, f"{datetime.now():%Y%m%d-%H%M%S}"])
     candidates = (stem, *(stem.with_name(f"{stem.name}-{n}") for n in range(2, 100)))
     return next(folder for folder in candidates if not folder.exists())
+
+
+def _complete(plan: Plan) -> bool:
+    if not (plan.folder / "settings.json").exists():
+        return False
+    run = read_run(plan.folder)
+    return len(run.seeds) >= len(plan.settings.seeds) and all(seed.ended for seed in run.seeds)

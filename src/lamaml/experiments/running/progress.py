@@ -1,22 +1,25 @@
-"""How far jobs are, on standard error: a bar a job for a person, now and then a line for a log."""
+"""Progress of jobs on standard error: bars in a terminal, occasional lines in a log."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
 
-from lamaml.experiments.running.engines import Event, Job
+from lamaml.experiments.running.jobs import Ended, Event, Job, Note, Progress, Ready
+from lamaml.experiments.running.plan import OnEvent
+from lamaml.experiments.storing.records import SeedState
 
-SILENCE = 5.0  # seconds from one line of a log to the next
+SILENCE = 5.0  # seconds between two lines of a log
 MOST_BARS = 12  # jobs up to which each has a bar from the beginning
 
 
 @contextmanager
-def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[Event], None]]:
-    """A function to be told what happens to the jobs, for the time of the block."""
+def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[OnEvent]:
+    """A function that shows the events of the jobs, for the time of the block."""
     labels = _labels(jobs)
     if not console.is_terminal:
         yield _Lines(labels, console).show
@@ -29,7 +32,7 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
         TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[retained]}", style="bold"),
     )
-    progress = Progress(*columns, console=console, transient=True)
+    progress = RichProgress(*columns, console=console, transient=True)
     try:
         yield _Bars(labels, progress).show
     finally:
@@ -37,12 +40,13 @@ def shown_progress(jobs: Sequence[Job], console: Console) -> Iterator[Callable[[
 
 
 class _Pace:
-    """Updates a second of a job, since its first news."""
+    """The size of a job and its updates per second since its first progress."""
 
-    def __init__(self) -> None:
-        self.began, self.first = time.monotonic(), 0
+    def __init__(self, ready: Ready) -> None:
+        self.num_tasks, self.num_updates = ready.num_tasks, ready.num_updates
+        self.began, self.first, self.task = time.monotonic(), 0, 0
 
-    def __call__(self, updates: int) -> float:
+    def per_second(self, updates: int) -> float:
         if not self.first:  # compiling is not counted
             self.began, self.first = time.monotonic(), updates
         spent = time.monotonic() - self.began
@@ -50,13 +54,11 @@ class _Pace:
 
 
 class _Bars:
-    """A bar a job; of many jobs only those at work have one, under a bar for all."""
+    """One bar per job; of many jobs only the running ones have one, below a bar for all."""
 
-    def __init__(self, labels: dict[Path, str], progress: Progress) -> None:
+    def __init__(self, labels: dict[Path, str], progress: RichProgress) -> None:
         self.progress, self.labels = progress, labels
         self.paces: dict[Path, _Pace] = {}
-        self.num_tasks: dict[Path, int] = {}
-        self.totals: dict[Path, int] = {}
         self.shares: dict[Path, float] = {}
         self.rows: dict[Path, TaskID] = {}
         self.all: TaskID | None = None
@@ -72,100 +74,97 @@ class _Bars:
             label, total=total, start=began, place=place, speed="", retained=""
         )
 
-    def show(self, event: Event) -> None:
-        job, data = event.job.folder, event.data
-        if event.kind == "note":
-            self.progress.console.print(data["message"], highlight=False, soft_wrap=True)
+    def show(self, job: Job, event: Event) -> None:
+        folder = job.folder
+        if isinstance(event, Note):
+            self.progress.console.print(event.message, highlight=False, soft_wrap=True)
             return
-        if job not in self.rows:
-            self.rows[job] = self._row(self.labels[job])
-        row = self.rows[job]
-        self._count(event)
-        if event.kind == "ready":
-            self.paces[job], self.num_tasks[job] = _Pace(), data["num_tasks"]
-            self.totals[job] = data["num_updates"]
+        if folder not in self.rows:
+            self.rows[folder] = self._row(self.labels[folder])
+        row = self.rows[folder]
+        if isinstance(event, Ready):
+            self.paces[folder] = _Pace(event)
             self.progress.start()  # not before: a download may have a bar of its own
             self.progress.start_task(row)
-            done = data["updates"]
-            self.progress.update(row, total=data["num_updates"], completed=done, place="compiling")
-        elif event.kind == "progress":
-            pace = self.paces[job](data["updates"])
-            number = min(data["task"] + 1, self.num_tasks[job])
-            retained = data["retained"]
-            self.progress.update(
-                row,
-                completed=data["updates"],
-                place=f"task {number}/{self.num_tasks[job]}",
-                speed=f"{pace:,.0f} updates/s" if pace else "",
-                retained="" if retained is None else f"RA {100 * retained:.1f} %",
-            )
-        elif data["status"] != "finished":
-            self.progress.update(row, place=f"[red]{data['status']}[/]", speed="")
-
-    def _count(self, event: Event) -> None:
-        """Move the bar for all, and take away that of a job that has ended."""
-        job, data = event.job.folder, event.data
-        row = self.rows[job]
-        if event.kind == "progress":
-            self.shares[job] = data["updates"] / self.totals[job]
-        elif event.kind == "ended":
-            self.shares[job] = 1.0
+            total, done = event.num_updates, event.updates
+            self.progress.update(row, total=total, completed=done, place="compiling")
+        elif isinstance(event, Progress):
+            self._advance(row, self.paces[folder], event)
+            self.shares[folder] = event.updates / self.paces[folder].num_updates
+        else:
+            self.shares[folder] = 1.0
+            if event.status.state is not SeedState.FINISHED:
+                self.progress.update(row, place=f"[red]{event.status.state}[/]", speed="")
         if self.all is not None:
             ended = sum(share == 1.0 for share in self.shares.values())
             place = f"{ended} of {len(self.labels)}"
             self.progress.update(self.all, completed=sum(self.shares.values()), place=place)
-            self.progress.update(row, visible=event.kind != "ended")
+            self.progress.update(row, visible=not isinstance(event, Ended))
+
+    def _advance(self, row: TaskID, pace: _Pace, event: Progress) -> None:
+        number, speed = min(event.task + 1, pace.num_tasks), pace.per_second(event.updates)
+        self.progress.update(
+            row,
+            completed=event.updates,
+            place=f"task {number}/{pace.num_tasks}",
+            speed=f"{speed:,.0f} updates/s" if speed else "",
+            retained="" if event.retained is None else f"RA {100 * event.retained:.1f} %",
+        )
 
 
 class _Lines:
+    """A line now and then; of many jobs, one line per job that has ended."""
+
     def __init__(self, labels: dict[Path, str], console: Console) -> None:
         self.labels, self.console = labels, console
         self.quiet_until = time.monotonic() + SILENCE
         self.paces: dict[Path, _Pace] = {}
-        self.totals: dict[Path, tuple[int, int]] = {}
-        self.tasks: dict[Path, int] = {}
         self.began, self.num_ended = time.monotonic(), 0
 
-    def show(self, event: Event) -> None:
-        job, data = event.job.folder, event.data
-        if event.kind == "note":
-            self.console.print(data["message"], highlight=False, soft_wrap=True)
-        elif event.kind == "ready":
-            self.paces[job], self.tasks[job] = _Pace(), 0
-            self.totals[job] = (data["num_tasks"], data["num_updates"])
-        elif event.kind == "progress":
-            pace = self.paces[job](data["updates"])
-            if data["task"] > self.tasks[job] and time.monotonic() > self.quiet_until:
-                self.quiet_until = time.monotonic() + SILENCE
-                self._write(job, data["task"], data["updates"], pace, data["retained"])
-            self.tasks[job] = data["task"]
+    def show(self, job: Job, event: Event) -> None:
+        if isinstance(event, Note):
+            self._print(event.message)
+        elif isinstance(event, Ready):
+            self.paces[job.folder] = _Pace(event)
+        elif isinstance(event, Progress):
+            self._advance(job.folder, self.paces[job.folder], event)
         else:
             self.num_ended += 1
             if len(self.labels) > MOST_BARS:
-                self._count(job, data["status"])
+                self._count(job.folder, event.status.state)
 
-    def _count(self, job: Path, status: str) -> None:
+    def _advance(self, job: Path, pace: _Pace, event: Progress) -> None:
+        speed, task_ended = pace.per_second(event.updates), event.task > pace.task
+        pace.task = event.task
+        if not task_ended or event.retained is None or time.monotonic() <= self.quiet_until:
+            return
+        self.quiet_until = time.monotonic() + SILENCE
+        tasks = f"{event.task}/{pace.num_tasks} tasks"
+        line = f"{self.labels[job]}: {tasks}, RA {100 * event.retained:.1f} %"
+        if speed:
+            left = (pace.num_updates - event.updates) / speed
+            line += f", {speed:,.0f} updates/s, {left:.0f} s left"
+        self._print(line)
+
+    def _count(self, job: Path, state: SeedState) -> None:
         count = len(self.labels)
         left = (time.monotonic() - self.began) / self.num_ended * (count - self.num_ended)
         line = f"{self.num_ended} of {count} runs ended, about {left:.0f} s left: "
-        self.console.print(f"{line}{self.labels[job]} {status}", highlight=False, soft_wrap=True)
+        self._print(f"{line}{self.labels[job]} {state}")
 
-    def _write(self, job: Path, task: int, updates: int, pace: float, retained: float) -> None:
-        num_tasks, num_updates = self.totals[job]
-        line = f"{self.labels[job]}: {task}/{num_tasks} tasks, RA {100 * retained:.1f} %"
-        if pace:
-            left = (num_updates - updates) / pace
-            line += f", {pace:,.0f} updates/s, {left:.0f} s left"
+    def _print(self, line: str) -> None:
         self.console.print(line, highlight=False, soft_wrap=True)
 
 
 def _labels(jobs: Sequence[Job]) -> dict[Path, str]:
-    """A name for each job, by its folder."""
-    benchmarks = len({job.recipe.benchmark for job in jobs}) > 1
-    several = benchmarks or len({job.recipe.learner for job in jobs}) > 1
+    """A label for each job, by its folder."""
+    recipes = [job.settings.recipe for job in jobs]
+    benchmarks = len({recipe.benchmark for recipe in recipes}) > 1
+    several = benchmarks or len({recipe.learner for recipe in recipes}) > 1
 
     def label(job: Job) -> str:
-        words = [job.recipe.benchmark] if benchmarks else []
-        return " ".join([*words, job.recipe.learner if several else "seed", str(job.seed)])
+        recipe = job.settings.recipe
+        words = [recipe.benchmark] if benchmarks else []
+        return " ".join([*words, recipe.learner if several else "seed", str(job.seed)])
 
     return {job.folder: label(job) for job in jobs}

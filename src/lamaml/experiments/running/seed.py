@@ -1,17 +1,15 @@
-"""One seed of a run, from its last checkpoint to its end.
+"""One seed of a run, trained from its last checkpoint to its end.
 
-What it finds goes into its folder: `facts.json` (what the seed decided in the stream),
-`accuracy.json` (rewritten at every task end), `rates/` (a file a task, where rates are learned),
-`diagnostics.jsonl` (a line an update), `status.json` and checkpoints. The other files are written
-before the checkpoint that counts on them, and cut back to it, or written again, when the seed goes
-on: so they end as if it had never been cut short.
+Its folder gets `facts.json` (what the seed decided in the stream), `accuracy.json` (rewritten at
+every task end), `rates/` (one file per task, where rates are learned), `diagnostics.jsonl` (one
+line per update), `status.json` and checkpoints. The other files are written before the checkpoint
+that relies on them, and cut back to it or rewritten when the seed is resumed. So they end as if it
+had never been interrupted.
 """
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -19,141 +17,118 @@ import numpy as np
 from lamaml._io import append_json, fingerprint, keep_lines, write_json, writing
 from lamaml.evaluation import metrics
 from lamaml.experiments.recipes.load import Experiment
-from lamaml.experiments.storing.checkpoints import Note, Origin, latest_good, written_beside
-from lamaml.experiments.storing.environment import PACKAGES, revision, versions
-from lamaml.experiments.storing.folders import clear_leftovers
+from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
+from lamaml.experiments.storing.checkpoints import (
+    Found,
+    Origin,
+    checkpoint_writer,
+    newest_good,
+    origin_of,
+    set_aside,
+)
+from lamaml.experiments.storing.records import Accuracy, SeedState, SeedStatus
+from lamaml.experiments.storing.run_folder import clear_leftovers
 from lamaml.training.loop import Checkpoint, train, untrained, updates_per_task
-from lamaml.types import Stream
 
 LOG = "diagnostics.jsonl"
 RATES = "rates"
 RATE_BINS = 60
-EVERY = {"mlp": 100, "cnn": 10}  # updates to news of them: a second or two
-
-Report = Callable[..., None]
-"""(kind, **data), sends news."""
+EVERY = {"mlp": 100, "cnn": 10}  # updates between two events: a second or two
 
 
-def learn(
-    experiment: Experiment,
-    job: Mapping[str, Any],
-    folder: Path,
-    report: Report,
-    stop: Callable[[], bool],
-) -> dict[str, Any]:
-    """Show the stream to the learner, from its last checkpoint on; how that ended."""
-    stream, schedule = experiment.stream, experiment.schedule
-    every, apart = EVERY.get(job["recipe"]["model"], min(EVERY.values())), job["checkpoint_every"]
-    updates, origin = updates_per_task(stream, schedule), origin_of(job, stream)
-    last = go_on(experiment, job["seed"], folder, origin, lambda text: report("note", message=text))
+def train_seed(
+    experiment: Experiment, job: Job, stop: Callable[[], bool]
+) -> Generator[Event, None, SeedStatus]:
+    """Train from the last checkpoint on; yields events and returns the final status.
+
+    Raises:
+      Diverged: a loss or a number of the state is no longer finite.
+      LamamlError: the checkpoint is of another run, or the disk is full.
+    """
+    stream, schedule, folder = experiment.stream, experiment.schedule, job.folder
+    every = EVERY.get(job.settings.recipe.model, min(EVERY.values()))
+    interval = job.settings.checkpoint_interval
+    updates, origin = updates_per_task(stream, schedule), origin_of(job.settings, job.seed, stream)
+    found = restore(experiment, job, origin)
+    yield from map(Note, found.notes)
+    last = found.checkpoint
     write_json(folder / "facts.json", stream.facts)
-    write_json(folder / "status.json", {"status": "running", "message": ""})
-    size = {"num_tasks": len(updates), "num_updates": sum(updates)}
-    report("ready", **size, updates=_num_made(last, updates), pid=os.getpid())
-    parts = (stream, experiment.model, experiment.learner, schedule, job["seed"])
-    run = train(*parts, every=min(every, apart or every), start=last, stop=stop)
-    for last in written_down(run, updates, folder, origin, apart, stop):
-        done = _num_made(last, updates)
-        report("progress", task=last.task, updates=done, retained=last.retained)
+    write_json(folder / "status.json", SeedStatus(SeedState.RUNNING).to_json())
+    yield Ready(len(updates), sum(updates), _num_made(last, updates), os.getpid())
+    parts = (stream, experiment.model, experiment.learner, schedule, job.seed)
+    run = train(*parts, every=min(every, interval or every), start=last, stop=stop)
+    for last in recorded(run, updates, folder, origin, interval, stop):
+        retained = last.retained if np.isfinite(last.retained) else None
+        yield Progress(last.task, _num_made(last, updates), retained)
     if last is None or last.task < len(updates):
-        return {"status": "interrupted", "message": "stopped by a signal"}
-    return {
-        "status": "finished",
-        "message": "",
-        "num_updates": sum(updates),
-        "seconds": last.seconds._asdict(),
-        "facts_sha256": fingerprint(stream.facts),
-        "data": origin.data,
-    }
+        return SeedStatus(SeedState.INTERRUPTED, "stopped by a signal")
+    return SeedStatus(
+        SeedState.FINISHED,
+        num_updates=sum(updates),
+        seconds=last.seconds,
+        facts_sha256=fingerprint(stream.facts),
+        data=origin.data,
+    )
 
 
-def written_down(
+def recorded(
     run: Iterable[Checkpoint],
     updates: Sequence[int],
     folder: Path,
     origin: Origin,
-    apart: int,
+    interval: int,
     stop: Callable[[], bool],
 ) -> Iterator[Checkpoint]:
-    """What a run yields, once it is in the folder.
+    """The checkpoints of a run, each yielded once its results are in the folder.
 
     Args:
-      run: is being made.
-      updates: of each task.
+      run: the training.
+      updates: per task.
       folder: of the seed.
       origin: of the run.
-      apart: updates from one checkpoint on the disk to the next; 0 for task ends alone.
-      stop: says whether the next checkpoint is the last.
+      interval: updates between checkpoints on disk; 0 for task ends only.
+      stop: whether the next checkpoint is the last.
     """
     log, since = folder / LOG, 0
-    with written_beside(folder, origin, log) as write:
+    with checkpoint_writer(folder, origin, log) as write:
         for at in run:
             append_json(log, diagnostics(at, updates))
             task_ended, since = at.update == 0, since + at.num_new
             if task_ended:
                 write_accuracy(folder, at)
                 write_rates(folder, at)
-            if task_ended or stop() or 0 < apart <= since:
+            if task_ended or stop() or 0 < interval <= since:
                 write(at)
                 since = 0
             yield at
 
 
-def go_on(
-    experiment: Experiment,
-    seed: int,
-    folder: Path,
-    origin: Origin,
-    note: Note,
-) -> Checkpoint | None:
-    """The last good checkpoint, with the folder's files as they were then; None to begin anew."""
-    updates, log = updates_per_task(experiment.stream, experiment.schedule), folder / LOG
+def restore(experiment: Experiment, job: Job, origin: Origin) -> Found:
+    """The newest good checkpoint, with the folder's files as they were then."""
+    updates, folder = updates_per_task(experiment.stream, experiment.schedule), job.folder
+    log, parts = folder / LOG, (experiment.stream, experiment.model, experiment.learner)
     with writing(folder):
         clear_leftovers(folder)
-        at = latest_good(
+        found = newest_good(
             folder,
-            lambda: untrained(experiment.stream, experiment.model, experiment.learner, seed),
+            lambda: untrained(*parts, job.seed),
             len(updates),
             origin,
             check=lambda at: keep_lines(log, _num_made(at, updates)),
-            note=note,
         )
+        set_aside(found)
+        at = found.checkpoint
         if at is None:
             log.unlink(missing_ok=True)
         if at is None or at.task == 0:
             (folder / "accuracy.json").unlink(missing_ok=True)
         else:
             write_accuracy(folder, at)
-    return at
+    return found
 
 
-def origin_of(job: Mapping[str, Any], stream: Stream) -> Origin:
-    """What a checkpoint of this job must agree with."""
-    recipe = job["recipe"]
-    words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probes")
-    given = {name: job[name] for name in ("seed", "num_tasks", "num_samples", "threads")}
-    installed = versions()
-    return Origin(
-        {name: recipe[name] for name in words} | given | recipe["settings"],
-        {package: installed[package] for package in PACKAGES},
-        fingerprint_of(stream),
-        revision()["revision"],
-    )
-
-
-def fingerprint_of(stream: Stream) -> str:
-    """Of its facts and of every row: of other data it is another."""
-    digest = hashlib.blake2b(digest_size=32)
-    for task in stream.tasks:
-        for rows in (task.train, task.validation, task.test):
-            for array in (rows.x, rows.y):
-                digest.update(f"{array.dtype.str} {array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).data)
-    return fingerprint({"facts": stream.facts, "rows": digest.hexdigest()})
-
-
-def diagnostics(at: Checkpoint, updates: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """A record for each update since the last checkpoint."""
+def diagnostics(at: Checkpoint, updates: Sequence[int]) -> Iterator[dict[str, float | int]]:
+    """One record per update since the last checkpoint."""
     task, end = (at.task, at.update) if at.update else (at.task - 1, updates[at.task - 1])
     values = zip(*at.infos.values(), strict=True)
     for number, found in enumerate(values, end - at.num_new + 1):
@@ -161,15 +136,14 @@ def diagnostics(at: Checkpoint, updates: Sequence[int]) -> Iterator[dict[str, An
 
 
 def write_accuracy(folder: Path, at: Checkpoint) -> None:
-    """The accuracy matrix so far and, once it is full, what it says; shares in [0, 1]."""
-    found = {"matrix": at.matrix, "baseline": at.baseline}
-    if at.task == len(at.matrix):
-        found |= metrics(at.matrix, at.baseline)._asdict()
-    write_json(folder / "accuracy.json", found)
+    """Write the accuracy matrix so far and, once it is complete, its metrics."""
+    complete = at.task == len(at.matrix)
+    found = metrics(at.matrix, at.baseline) if complete else None
+    write_json(folder / "accuracy.json", Accuracy(at.matrix, at.baseline, found).to_json())
 
 
 def write_rates(folder: Path, at: Checkpoint) -> None:
-    """How the learning rates of each layer are distributed, if they are learned; a file a task."""
+    """Write the distribution of each layer's learning rates, if they are learned."""
     rates = getattr(at.state, "rates", None)
     if rates is None:
         return

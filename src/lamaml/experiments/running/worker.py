@@ -1,97 +1,95 @@
-"""The process that runs jobs: one JSON line in is a job, each JSON line out is news of it.
+"""The worker process: reads jobs from standard input, one per line, and writes their events.
 
-When its input ends, or at SIGTERM, it finishes the update under way and writes a checkpoint:
-nothing is lost with the command that started it.
+When its input ends, or at SIGTERM, it finishes the current update and writes a checkpoint: nothing
+is lost when the command that started it dies.
 """
 
-import json
 import os
 import signal
 import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Generator, Iterator
 from queue import SimpleQueue
-from typing import Any
 
-from lamaml._io import plain, write_json
+from lamaml._io import write_json
 from lamaml.errors import Diverged, LamamlError
-from lamaml.experiments.recipes.load import Recipe, realize
-from lamaml.experiments.running.seed import Report, learn
+from lamaml.experiments.recipes.load import realize
+from lamaml.experiments.running.jobs import Ended, Event, Job, Refused, event_to_line
+from lamaml.experiments.running.seed import train_seed
+from lamaml.experiments.storing.records import SeedState, SeedStatus
 
 
 class Stop:
-    """Whether the process is to end, and whether there is something to save before."""
+    """Whether the process should exit, and whether it has something to save before that."""
 
     def __init__(self) -> None:
-        self.asked, self.learning = threading.Event(), threading.Event()
+        self.requested, self.training = threading.Event(), threading.Event()
 
-    def ask(self, *_: object) -> None:
-        """Have the job stop after its update; without one leave at once."""
-        self.asked.set()
-        if not self.learning.is_set():
+    def request(self, *_: object) -> None:
+        """Stop the job after its update; exit at once if there is none."""
+        self.requested.set()
+        if not self.training.is_set():
             os._exit(0)
 
     def __call__(self) -> bool:
-        """Whether it was asked for."""
-        return self.asked.is_set()
+        """Whether a stop was requested."""
+        return self.requested.is_set()
 
 
 def main() -> None:
-    """Do jobs until the input ends."""
-    # Only news may go to the pipe: whatever prints is sent to standard error.
+    """Run jobs until the input ends."""
+    # Only events may go to the pipe: whatever prints goes to standard error.
     pipe = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    stop, jobs = Stop(), SimpleQueue[dict[str, Any]]()
+    stop, jobs = Stop(), SimpleQueue[Job]()
 
-    def report(kind: str, **data: Any) -> None:
-        try:
-            pipe.write(json.dumps(plain({"kind": kind, **data}), allow_nan=False) + "\n")
-            pipe.flush()
-        except BrokenPipeError:  # nobody is listening any more
-            stop.asked.set()
-
-    def listen() -> None:
+    def read_jobs() -> None:
         for line in sys.stdin:
-            jobs.put(json.loads(line))
-        stop.ask()
+            jobs.put(Job.from_line(line))
+        stop.request()
 
-    signal.signal(signal.SIGTERM, stop.ask)
-    signal.signal(signal.SIGINT, stop.ask)
+    signal.signal(signal.SIGTERM, stop.request)
+    signal.signal(signal.SIGINT, stop.request)
     # Two processes that compile the same at once may see each other's half-written file.
     warnings.filterwarnings("ignore", message="Error .* persistent compilation cache")
-    threading.Thread(target=listen, daemon=True).start()
+    threading.Thread(target=read_jobs, daemon=True).start()
     while not stop():
-        run_job(jobs.get(), report, stop)
-    os._exit(0)  # a thread that still reads would hold up the usual way
+        for event in run_job(jobs.get(), stop):
+            try:
+                pipe.write(event_to_line(event))
+                pipe.flush()
+            except BrokenPipeError:  # the command that started this process is gone
+                stop.requested.set()
+    os._exit(0)  # the thread that reads would block the usual exit
 
 
-def run_job(job: Mapping[str, Any], report: Report, stop: Stop) -> None:
-    """Do one job, and say how it ended."""
-    folder = Path(job["folder"])
+def run_job(job: Job, stop: Stop) -> Iterator[Event | Refused]:
+    """Run one job, and write how it ended."""
     try:
-        ending = attempt(job, folder, report, stop)
-        write_json(folder / "status.json", ending)
+        status = yield from _attempt(job, stop)
+        write_json(job.folder / "status.json", status.to_json())
     except LamamlError as error:
-        ending = {"status": "refused", "error": type(error).__name__, "message": str(error)}
-    stop.learning.clear()
-    report("ended", **ending)
+        ended: Ended | Refused = Refused(error)
+    else:
+        ended = Ended(status)
+    stop.training.clear()
+    yield ended
 
 
-def attempt(job: Mapping[str, Any], folder: Path, report: Report, stop: Stop) -> dict[str, Any]:
-    """Learn, and turn what goes wrong with one seed alone into an ending of it."""
+def _attempt(job: Job, stop: Stop) -> Generator[Event, None, SeedStatus]:
+    """Train one seed, and turn an error that concerns this seed only into its status."""
+    settings = job.settings
+    sizes = {"num_tasks": settings.num_tasks, "num_samples": settings.num_samples}
     try:
-        sizes = {"num_tasks": job["num_tasks"], "num_samples": job["num_samples"]}
-        experiment = realize(Recipe(**job["recipe"]), job["seed"], **sizes)
-        stop.learning.set()
-        return learn(experiment, job, folder, report, stop)
+        experiment = realize(settings.recipe, job.seed, **sizes)
+        stop.training.set()
+        return (yield from train_seed(experiment, job, stop))
     except Diverged as error:
-        place = {"task": error.task, "update": error.update}
-        return {"status": "diverged", "message": str(error), **place}
+        return SeedStatus(SeedState.DIVERGED, str(error), task=error.task, update=error.update)
     except LamamlError:
         raise
     except Exception as error:  # noqa: BLE001  (another seed may still succeed)
         message = f"{type(error).__name__}: {error}"
-        return {"status": "failed", "message": message, "traceback": traceback.format_exc()}
+        return SeedStatus(SeedState.FAILED, message, traceback=traceback.format_exc())

@@ -1,11 +1,11 @@
-"""A run's state on disk: whole, unaltered and of this run, or refused.
+"""Checkpoints on disk: a file is whole, unaltered and of this run, or it is refused.
 
 A checkpoint is one safetensors file. Its tensors are the learner's state, the accuracy matrix and
 the baseline, named by their paths: `.state.params[0]['w']`, `.matrix`. Their structure is not
-stored: the reader brings a state of its own and takes nothing that is not like it. The header's
-`__metadata__` holds `format`, `settings`, `versions`, `data`, `code`, `place` and `seconds` as JSON
-texts; and `sha256`, the hash of the whole file with 64 zeros in its own place, so that not a byte
-changes unnoticed.
+stored: the reader brings a state of its own, and names, shapes and dtypes must match it. The
+header's `__metadata__` holds `format`, `settings`, `versions`, `data`, `code`, `place` and
+`seconds` as JSON texts, and `sha256`: the hash of the whole file with 64 zeros in place of the
+hash, so that every changed byte is noticed.
 """
 
 import hashlib
@@ -24,10 +24,12 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from lamaml._io import atomic_write, plain, writing
+from lamaml._io import atomic_write, fingerprint, plain, writing
 from lamaml.errors import DataCorrupt, LamamlError, Mismatch
+from lamaml.experiments.storing.environment import PACKAGES, checkout, versions
+from lamaml.experiments.storing.records import RunSettings
 from lamaml.training.loop import Checkpoint, Seconds
-from lamaml.types import State
+from lamaml.types import State, Stream
 
 FORMAT = 1
 KEPT = 2
@@ -35,23 +37,59 @@ LONGEST_HEADER = 1 << 20  # bytes
 _PATTERN = "checkpoint-*.safetensors"
 _ZEROS = b"0" * 64
 _HASH = re.compile(rb'"sha256":"([0-9a-f]{64})"')
-# What parsing a file can raise whose author meant harm.
+# What parsing a malicious file can raise.
 _DAMAGE = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
     SafetensorError,
 )
 
-Note = Callable[[str], None]
-"""Is told what a person should know."""
-
 
 class Origin(NamedTuple):
-    """What decides a run's bits. A checkpoint of another origin is not gone on from."""
+    """What decides a run's bits. A run is not resumed from a checkpoint of another origin."""
 
-    settings: Mapping[str, Any]  # seed and size among them
+    settings: Mapping[str, Any]  # seed and sizes among them
     versions: Mapping[str, str]  # of the packages that compute
     data: str  # a fingerprint of the stream
     code: str | None  # the revision; a difference is only noted, as most change no number
+
+
+def origin_of(settings: RunSettings, seed: int, stream: Stream) -> Origin:
+    """What a checkpoint of this seed must agree with."""
+    recipe, installed = settings.recipe, versions()
+    words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probes")
+    sizes = {name: getattr(settings, name) for name in ("num_tasks", "num_samples", "threads")}
+    chosen = {name: getattr(recipe, name) for name in words}
+    return Origin(
+        {**chosen, "seed": seed, **sizes, **recipe.settings},
+        {package: installed[package] for package in PACKAGES},
+        stream_fingerprint(stream),
+        checkout()[0],
+    )
+
+
+def stream_fingerprint(stream: Stream) -> str:
+    """A digest of the stream's facts and of every row."""
+    digest = hashlib.blake2b(digest_size=32)
+    for task in stream.tasks:
+        for rows in (task.train, task.validation, task.test):
+            for array in (rows.x, rows.y):
+                digest.update(f"{array.dtype.str} {array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+    return fingerprint({"facts": stream.facts, "rows": digest.hexdigest()})
+
+
+class Found(NamedTuple):
+    """The newest good checkpoint of a folder.
+
+    Attributes:
+      checkpoint: None if the folder has no good one.
+      notes: what the user should know: refused files and another revision of the code.
+      refused: the damaged files.
+    """
+
+    checkpoint: Checkpoint | None
+    notes: list[str]
+    refused: list[Path]
 
 
 class _Arrays(NamedTuple):
@@ -63,15 +101,15 @@ class _Arrays(NamedTuple):
 
 
 def on_host(at: Checkpoint) -> Checkpoint:
-    """A copy that the next update, which reuses the state's buffers, leaves as it is."""
+    """A copy in host memory. The next update reuses the buffers of the original."""
     return at._replace(state=jax.tree.map(_stored, at.state))
 
 
 def write_checkpoint(folder: Path, at: Checkpoint, origin: Origin) -> Path:
-    """Write a checkpoint, then drop all but the last two.
+    """Write a checkpoint, then delete all but the last two.
 
     Raises:
-      Unwritable: the older ones are as they were.
+      Unwritable: the older ones are unchanged.
     """
     place = {"task": at.task, "update": at.update}
     header = {"format": FORMAT, **origin._asdict(), "place": place, "seconds": at.seconds._asdict()}
@@ -94,15 +132,15 @@ def write_checkpoint(folder: Path, at: Checkpoint, origin: Origin) -> Path:
 
 
 @contextmanager
-def written_beside(
+def checkpoint_writer(
     folder: Path, origin: Origin, log: Path
 ) -> Iterator[Callable[[Checkpoint], None]]:
-    """A function that writes checkpoints while updates go on; all are written at the block's end.
+    """A function that writes checkpoints in a thread; all are written at the end of the block.
 
     Args:
       folder: of the seed.
       origin: of the run.
-      log: is on the disk before a checkpoint that counts on its lines.
+      log: flushed to disk before each checkpoint, which relies on its lines.
 
     Raises:
       Unwritable: at the next checkpoint or at the end.
@@ -128,24 +166,31 @@ def written_beside(
 
 
 def read_checkpoint(
-    path: Path, like: State, num_tasks: int, origin: Origin, note: Note = lambda message: None
+    path: Path, like: State, num_tasks: int, origin: Origin, *, resuming: bool = True
 ) -> Checkpoint:
-    """Read a checkpoint of this run.
+    """The checkpoint in a file.
 
     Args:
-      path: the file. It is read into memory only once its hash is found right.
-      like: a state of the run: names, shapes and dtypes must be its.
+      path: the file. It is read into memory only after its hash was verified.
+      like: a state of the run: names, shapes and dtypes must match it.
       num_tasks: of the stream.
       origin: of the run.
-      note: is told of another revision of the code.
+      resuming: whether bits matter, so that the versions of packages must match, too.
 
     Raises:
       DataCorrupt: the file is truncated, altered or of another kind.
       Mismatch: it is whole, but of other settings, versions or data.
     """
+    return _read(path, like, num_tasks, origin, resuming)[0]
+
+
+def _read(
+    path: Path, like: State, num_tasks: int, origin: Origin, resuming: bool
+) -> tuple[Checkpoint, str]:
+    """The checkpoint, and a note if it is of another revision of the code."""
     try:
         header = _verified_header(path)
-        _require_same(path, header, origin, note)
+        note = _require_same(path, header, origin, resuming)
         task, update = (int(header["place"][word]) for word in ("task", "update"))
         if not (0 <= task <= num_tasks and update >= 0):
             raise ValueError(f"task {task}, update {update} is not in the stream")
@@ -156,61 +201,66 @@ def read_checkpoint(
             _require_alike(name, expected.get(name), found.get(name))
         leaves = [_restored(found[name], leaf) for name, leaf in expected.items()]
         state, matrix, baseline = structure.unflatten(leaves)
-        return Checkpoint(task, update, state, matrix, baseline, {}, Seconds(**header["seconds"]))
+        seconds = Seconds(**header["seconds"])
+        return Checkpoint(task, update, state, matrix, baseline, {}, seconds), note
     except LamamlError:
         raise
     except OSError as error:
         raise DataCorrupt(f"{path} cannot be read ({error.strerror})") from error
     except _DAMAGE as error:
-        raise DataCorrupt(f"{path} is no whole checkpoint: {error}") from error
+        raise DataCorrupt(f"{path} is not a whole checkpoint: {error}") from error
 
 
-def latest_good(
+def newest_good(
     folder: Path,
     like: Callable[[], State],
     num_tasks: int,
     origin: Origin,
     *,
     check: Callable[[Checkpoint], None] = lambda at: None,
-    note: Note = lambda message: None,
-) -> Checkpoint | None:
-    """The last checkpoint of a folder that is whole; None where there is none.
+    resuming: bool = True,
+) -> Found:
+    """The newest whole checkpoint of a folder; no file is changed.
 
     Args:
-      folder: of a seed. What is refused is set aside there, with `.refused` behind its name.
-      like: makes a state of the run, where one is needed.
+      folder: of a seed.
+      like: makes a state of the run, if one is needed.
       num_tasks: of the stream.
       origin: of the run.
-      check: raises DataCorrupt for one that the rest of the folder does not bear out.
-      note: is told what was refused, and what is used instead.
+      check: raises DataCorrupt if the other files of the folder do not match the checkpoint.
+      resuming: see `read_checkpoint`.
 
     Raises:
-      Mismatch: the last whole one is of other settings, versions or data.
+      Mismatch: the newest whole one is of other settings, versions or data.
     """
     refused: list[tuple[Path, DataCorrupt]] = []
-    good, used = None, "the seed begins anew"
+    good, used, notes = None, "the seed starts again", []
     for path in sorted(folder.glob(_PATTERN), reverse=True):
         try:
-            found = read_checkpoint(path, like(), num_tasks, origin, note)
+            found, note = _read(path, like(), num_tasks, origin, resuming)
             check(found)
         except DataCorrupt as error:
             refused.append((path, error))
         else:
-            good, used = found, f"{path.name} is used instead"
+            good, used, notes = found, f"{path.name} is used instead", [note] if note else []
             break
-    for path, damage in refused:
-        note(f"{damage}; {used}")
+    notes += [f"{damage}; {used}" for _, damage in refused]
+    return Found(good, notes, [path for path, _ in refused])
+
+
+def set_aside(found: Found) -> None:
+    """Rename the damaged files: `.refused` is appended to their names."""
+    for path in found.refused:
         path.rename(path.with_name(f"{path.name}.refused"))
-    return good
 
 
 def _verified_header(path: Path) -> dict[str, Any]:
-    """The metadata of a file that hashes to what it says, read piece by piece."""
+    """The metadata of a file whose hash is right. It is read in pieces."""
     with path.open("rb") as file:
         start = file.read(8)
         length = int.from_bytes(start, "little")
         if len(start) < 8 or length > LONGEST_HEADER:
-            raise ValueError("it does not begin like one")
+            raise ValueError("its header is damaged")
         text = file.read(length)
         claimed = _HASH.findall(text)
         if len(claimed) != 1:
@@ -219,15 +269,16 @@ def _verified_header(path: Path) -> dict[str, Any]:
         while piece := file.read(1 << 20):
             content.update(piece)
     if content.hexdigest().encode() != claimed[0]:
-        raise ValueError("its content is not what its hash says")
+        raise ValueError("its content does not match its hash")
     metadata = json.loads(text)["__metadata__"]
     return {name: json.loads(value) for name, value in metadata.items() if name != "sha256"}
 
 
-def _require_same(path: Path, header: Mapping[str, Any], origin: Origin, note: Note) -> None:
+def _require_same(path: Path, header: Mapping[str, Any], origin: Origin, resuming: bool) -> str:
+    """Raise Mismatch for another origin; returns a note if only the code differs."""
     if header["format"] != FORMAT:
         raise Mismatch(f"{path} is of format {header['format']}; this lamaml reads {FORMAT}")
-    for part in ("settings", "versions"):
+    for part in ("settings", "versions") if resuming else ("settings",):
         there, here = header[part], plain(getattr(origin, part))
         names = [name for name in {**here, **there} if here.get(name) != there.get(name)]
         if names:
@@ -236,12 +287,13 @@ def _require_same(path: Path, header: Mapping[str, Any], origin: Origin, note: N
     if header["data"] != origin.data:
         raise Mismatch(f"{path} is of other data: the stream's rows have changed since")
     if header["code"] != origin.code:
-        note(f"{path} is of revision {header['code']}, this is {origin.code}: bits may differ")
+        return f"{path} is of revision {header['code']}, this is {origin.code}: bits may differ"
+    return ""
 
 
 def _require_alike(name: str, expected: Any, found: np.ndarray | None) -> None:
     if expected is None or found is None:
-        raise ValueError(f"{name} is {'too much' if expected is None else 'missing'}")
+        raise ValueError(f"{name} is {'unexpected' if expected is None else 'missing'}")
     wanted = _stored(expected)
     if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
         shapes = f"{found.dtype}{found.shape}, not {wanted.dtype}{wanted.shape}"
@@ -249,7 +301,7 @@ def _require_alike(name: str, expected: Any, found: np.ndarray | None) -> None:
 
 
 def _flatten(arrays: _Arrays) -> tuple[dict[str, Any], Any]:
-    """Leaves by their path, and their structure."""
+    """The leaves by their path, and their structure."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(arrays)
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}, structure
 

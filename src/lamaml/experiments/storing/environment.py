@@ -1,8 +1,10 @@
-"""What a result depends on besides its settings: versions, machine, revision of the code."""
+"""The environment of a result: package versions, machine, revision of the code."""
 
 import os
 import platform
 import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -11,19 +13,46 @@ from typing import Any
 PACKAGES = ("lamaml", "jax", "jaxlib", "numpy")
 
 
-def environment() -> dict[str, Any]:
-    """The facts of `environment.json`."""
-    return {
-        "versions": versions(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "cpus": num_cores(),
-        **revision(),
-    }
+@dataclass(frozen=True)
+class Environment:
+    """`environment.json`: where a run was made.
+
+    Attributes:
+      versions: of the packages that can change a number, and of Python.
+      platform: operating system and release.
+      machine: processor type.
+      cpus: cores the process could use.
+      revision: commit of the checkout; None for an installed package.
+      dirty: whether the checkout had changes.
+    """
+
+    versions: Mapping[str, str]
+    platform: str = ""
+    machine: str = ""
+    cpus: int = 0
+    revision: str | None = None
+    dirty: bool | None = None
+
+    @classmethod
+    def here(cls) -> "Environment":
+        """The environment of this process."""
+        revision, dirty = checkout()
+        system, machine = platform.platform(), platform.machine()
+        return cls(versions(), system, machine, num_cores(), revision, dirty)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Environment":
+        """Read what `to_json` returned."""
+        known = {field.name: value[field.name] for field in fields(cls) if field.name in value}
+        return cls(**known | {"versions": dict(value["versions"])})
 
 
 def versions() -> dict[str, str]:
-    """The packages whose version can change a number."""
+    """The versions of the packages that can change a number, and of Python."""
     found = {package: package_version(package) for package in PACKAGES}
     return {**found, "python": platform.python_version()}
 
@@ -37,20 +66,20 @@ def package_version(package: str) -> str:
 
 
 def num_cores() -> int:
-    """The cores this process may use."""
+    """The number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 @cache
-def revision() -> dict[str, Any]:
+def checkout() -> tuple[str | None, bool | None]:
     """The commit of the checkout this file belongs to, and whether it has changes."""
     here = Path(__file__)
     if _git("ls-files", "--error-unmatch", here.name) is None:
-        return {"revision": None, "dirty": None}
+        return None, None
     changes = _git("status", "--porcelain", "--", str(here.parents[2]))
-    return {"revision": _git("rev-parse", "--verify", "HEAD"), "dirty": bool(changes)}
+    return _git("rev-parse", "--verify", "HEAD"), bool(changes)
 
 
 def _git(*arguments: str) -> str | None:

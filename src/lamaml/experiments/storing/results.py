@@ -1,80 +1,162 @@
-"""Reading a run folder.
+"""Runs as they are read from their folders: `Run`, its seeds and its summary.
 
 RUN/settings.json       recipe, seeds, sizes
 RUN/environment.json    versions, machine, revision of the code
 RUN/summary.json        what `lamaml run --json` prints; written last
 RUN/seed-K/facts.json   what the seed decided in the stream
-RUN/seed-K/accuracy.json        R[i, t], b[t] and, at the end, RA, BTI, LA, FWT; shares
-RUN/seed-K/diagnostics.jsonl    a line an update: task, update, a number a diagnostic
-RUN/seed-K/rates/task-T.json    learned rates after task T, by layer: bins from low to high, counts
+RUN/seed-K/accuracy.json        R[i, t], b[t] and, at the end, RA, BTI, LA, FWT; in [0, 1]
+RUN/seed-K/diagnostics.jsonl    one line per update: task, update, one number per diagnostic
+RUN/seed-K/rates/task-T.json    learned rates after task T, per layer: bins from low to high, counts
 RUN/seed-K/status.json          running, finished, diverged, failed or interrupted
-RUN/seed-K/checkpoint-*         the last two; the newest of a finished seed holds what it learned
+RUN/seed-K/checkpoint-*         the last two; the newest of a finished seed holds its final state
 RUN/lock                        while a command works on the run: which one
 """
 
 import json
+import math
 import statistics
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lamaml.errors import DataCorrupt, DataUnavailable
+from lamaml.errors import DataUnavailable, LamamlError
+from lamaml.evaluation import Metrics
+from lamaml.experiments.storing.environment import Environment
+from lamaml.experiments.storing.records import (
+    METRICS,
+    Accuracy,
+    RunSettings,
+    SeedState,
+    SeedStatus,
+    read_record,
+    reading,
+)
+from lamaml.training.loop import Seconds
 
-METRICS = ("ra", "bti", "la", "fwt")
-_SETTINGS = {
-    *("benchmark", "learner", "protocol", "preset", "settings", "published", "changed"),
-    *("seeds", "num_tasks", "num_samples", "threads"),
-}
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NOT_STARTED = SeedStatus(SeedState.INTERRUPTED, "not started")
+_NO_ACCURACY = Accuracy(np.empty((0, 0)), np.empty(0))
+
+
+class RateHistogram(NamedTuple):
+    """The learning rates of one layer: counts in equal bins from low to high."""
+
+    low: float
+    high: float
+    counts: list[int]
 
 
 @dataclass(frozen=True)
 class Seed:
-    """What one seed found. Without a finished task the matrix is empty."""
+    """The results of one seed. Without a finished task the matrix is empty."""
 
     seed: int
     folder: Path
-    status: Mapping[str, Any]
-    matrix: np.ndarray  # R[i, t], NaN where not evaluated
-    metrics: Mapping[str, float]  # empty until the last task is learned
+    status: SeedStatus
+    accuracy: Accuracy
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """R[i, t] in [0, 1], NaN where not evaluated."""
+        return self.accuracy.matrix
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """RA, BTI, LA and FWT in [−1, 1]; None until the last task has been learned."""
+        return self.accuracy.metrics
 
     @property
     def finished(self) -> bool:
         """Whether the whole stream was learned."""
-        return bool(self.status["status"] == "finished")
+        return self.status.state is SeedState.FINISHED
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to do: it has finished or diverged."""
-        return self.status["status"] in ("finished", "diverged")
+        """Whether nothing is left to do: the seed has finished or diverged."""
+        return self.status.ended
 
-    def rates(self) -> list[dict[str, Any]]:
-        """How the rates of each layer were distributed after each task; [] if none were learned."""
+    def rates(self) -> list[dict[str, RateHistogram]]:
+        """The distribution of learning rates per layer after each task; [] if none are learned."""
         paths = [
             self.folder / "rates" / f"task-{task + 1}.json" for task in range(len(self.matrix))
         ]
-        known = {"low", "high", "counts"}
-        found = [read_object(path, set()) for path in paths if path.exists()]
-        return (
-            found if all(known <= set(layer) for task in found for layer in task.values()) else []
-        )
+        return [read_record(path, _histograms) for path in paths if path.exists()]
 
     def diagnostics(self) -> dict[str, np.ndarray]:
-        """Every diagnostic over all updates, by name; a half-written last line is left out."""
+        """Every diagnostic over all updates, by name. A half-written last line is ignored."""
         path = self.folder / "diagnostics.jsonl"
         if not path.exists():
             return {}
-        with _reading(path):
+        with reading(path):
             records = [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
             names = [name for name in next(iter(records), {}) if name not in ("task", "update")]
-            # A line of an older lamaml holds several updates.
-            return {
-                name: np.hstack([np.array(record[name], float) for record in records])
-                for name in names
-            }
+            return {name: np.array([record[name] for record in records], float) for name in names}
+
+
+class Spread(NamedTuple):
+    """One metric over seeds, in percent. `values` has one entry per seed, None if unfinished."""
+
+    mean: float | None
+    sd: float | None
+    values: list[float | None]
+
+
+class Place(NamedTuple):
+    """Where a seed diverged, counted from 1."""
+
+    task: int
+    update: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run in one object: what `lamaml run --json` prints and `summary.json` holds.
+
+    Accuracies are in percent. Lists have one entry per seed; means are over the finished seeds.
+    """
+
+    stream: str
+    learner: str
+    protocol: str
+    preset: str
+    seeds: list[int]
+    statuses: list[str]
+    diverged_at: list[Place | None]
+    ra: Spread
+    bti: Spread
+    la: Spread
+    fwt: Spread
+    published: Mapping[str, Sequence[float]]
+    num_tasks: int | None
+    num_samples: int | None
+    num_updates: int | None
+    ms_per_update: float | None
+    seconds: Seconds | None  # means per seed
+    settings: Mapping[str, Any]
+    changed: Sequence[str]
+    threads: int
+    facts_sha256: list[str | None]
+    data: list[str | None]
+    versions: Mapping[str, str]
+    out: str
+
+    def metric(self, name: str) -> Spread:
+        """The metric of that name, one of `METRICS`."""
+        found: Spread = getattr(self, name)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name; null where nothing is known."""
+        places = [place and place._asdict() for place in self.diverged_at]
+        seconds = self.seconds._asdict() if self.seconds else dict.fromkeys(Seconds._fields)
+        spreads = {name: self.metric(name)._asdict() for name in METRICS}
+        return vars(self) | spreads | {"diverged_at": places, "seconds": seconds}
 
 
 @dataclass(frozen=True)
@@ -82,8 +164,8 @@ class Run:
     """One learner on one benchmark, over seeds."""
 
     folder: Path
-    settings: Mapping[str, Any]
-    environment: Mapping[str, Any]
+    settings: RunSettings
+    environment: Environment
     seeds: list[Seed]
 
     @property
@@ -91,9 +173,78 @@ class Run:
         """The seeds that learned the whole stream."""
         return [seed for seed in self.seeds if seed.finished]
 
+    @property
+    def matrix(self) -> np.ndarray:
+        """R[i, t] in [0, 1], the mean over finished seeds; empty if there are none."""
+        found = [seed.matrix for seed in self.finished]
+        return np.mean(found, axis=0) if found else _NO_ACCURACY.matrix
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The run in one object, accuracies in percent."""
+        settings, recipe = self.settings, self.settings.recipe
+        statuses = [seed.status for seed in self.seeds]
+        done = [seed.status for seed in self.finished]
+        seconds = [status.seconds for status in done if status.seconds]
+        num_updates = done[0].num_updates if done else None
+        mean = Seconds(*map(statistics.fmean, zip(*seconds, strict=True))) if seconds else None
+        return Summary(
+            stream=recipe.benchmark,
+            learner=recipe.learner,
+            protocol=recipe.protocol,
+            preset=recipe.preset,
+            seeds=[seed.seed for seed in self.seeds],
+            statuses=[str(status.state) for status in statuses],
+            diverged_at=[_place(status) for status in statuses],
+            **{metric: self._over_seeds(metric) for metric in METRICS},
+            published=recipe.published,
+            num_tasks=settings.num_tasks,
+            num_samples=settings.num_samples,
+            num_updates=num_updates,
+            ms_per_update=1000 * mean.train / num_updates if mean and num_updates else None,
+            seconds=mean,
+            settings=recipe.settings,
+            changed=settings.changed,
+            threads=settings.threads,
+            facts_sha256=[status.facts_sha256 for status in statuses],
+            data=[status.data for status in statuses],
+            versions=self.environment.versions,
+            out=str(self.folder),
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A pandas DataFrame with one row per seed.
+
+        Columns: seed, status, ra, bti, la, fwt (in [−1, 1], NaN if unfinished) and seconds (total).
+
+        Raises:
+          LamamlError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ModuleNotFoundError as error:
+            raise LamamlError("to_frame needs pandas: pip install pandas") from error
+        unknown = Metrics(*[math.nan] * len(METRICS))
+        rows = [
+            {
+                "seed": seed.seed,
+                "status": str(seed.status.state),
+                **((seed.metrics if seed.finished else None) or unknown)._asdict(),
+                "seconds": sum(seed.status.seconds) if seed.status.seconds else math.nan,
+            }
+            for seed in self.seeds
+        ]
+        return pd.DataFrame(rows)
+
+    def _over_seeds(self, metric: str) -> Spread:
+        values = [_percent(seed, metric) for seed in self.seeds]
+        known = [value for value in values if value is not None]
+        deviation = statistics.stdev(known) if len(known) > 1 else None
+        return Spread(statistics.fmean(known) if known else None, deviation, values)
+
 
 def find_runs(folder: Path) -> list[Path]:
-    """The folder itself if it is a run's, else those of the runs in it."""
+    """The folder itself if it is a run's, else the run folders in it."""
     if (folder / "settings.json").is_file():
         return [folder]
     found = sorted(path.parent for path in folder.glob("[!.]*/settings.json"))
@@ -103,7 +254,7 @@ def find_runs(folder: Path) -> list[Path]:
 
 
 def read_run(folder: Path) -> Run:
-    """What a run folder holds.
+    """The run in a folder.
 
     Raises:
       DataUnavailable: it is not a run folder.
@@ -111,105 +262,40 @@ def read_run(folder: Path) -> Run:
     """
     if not (folder / "settings.json").is_file():
         raise DataUnavailable(f"{folder} is not a run folder: it has no settings.json")
-    settings = read_object(folder / "settings.json", _SETTINGS)
-    environment = read_object(folder / "environment.json", {"versions"})
-    with _reading(folder / "settings.json"):
-        numbers = [int(number) for number in settings["seeds"]]
-    seeds = [_read_seed(folder / f"seed-{number}", number) for number in numbers]
+    settings = read_record(folder / "settings.json", RunSettings.from_json)
+    environment = read_record(folder / "environment.json", Environment.from_json)
+    seeds = [_read_seed(folder / f"seed-{number}", number) for number in settings.seeds]
     return Run(folder, settings, environment, seeds)
 
 
-def summary(run: Run) -> dict[str, Any]:
-    """A run in one JSON object: accuracies in percent, times a seed; None where nothing is known.
-
-    The values of a metric are in the order of `seeds`; mean and sd are over the finished ones.
-    """
-    settings, finished = run.settings, run.finished
-    num_updates = finished[0].status["num_updates"] if finished else None
-    seconds = {
-        part: _mean([seed.status["seconds"][part] for seed in finished])
-        for part in ("compile", "train", "evaluate")
-    }
-    return {
-        "stream": settings["benchmark"],
-        "learner": settings["learner"],
-        "protocol": settings["protocol"],
-        "preset": settings["preset"],
-        "seeds": [seed.seed for seed in run.seeds],
-        "statuses": [seed.status["status"] for seed in run.seeds],
-        "diverged_at": [_place(seed) for seed in run.seeds],
-        **{metric: _over_seeds(run, metric) for metric in METRICS},
-        "published": settings["published"],
-        "num_tasks": settings["num_tasks"],
-        "num_samples": settings["num_samples"],
-        "num_updates": num_updates,
-        "ms_per_update": 1000 * seconds["train"] / num_updates if num_updates else None,
-        "seconds": seconds,
-        "settings": settings["settings"],
-        "changed": settings["changed"],
-        "threads": settings["threads"],
-        "facts_sha256": [seed.status.get("facts_sha256") for seed in run.seeds],
-        "data": [seed.status.get("data") for seed in run.seeds],
-        "versions": run.environment["versions"],
-        "out": str(run.folder),
-    }
-
-
-def _place(seed: Seed) -> dict[str, Any] | None:
-    """Where it diverged, if it did and that is known; counted from 1."""
-    if seed.status["status"] != "diverged" or "update" not in seed.status:
-        return None
-    return {word: seed.status[word] for word in ("task", "update")}
-
-
-def _over_seeds(run: Run, metric: str) -> dict[str, Any]:
-    shares = [seed.metrics[metric] if seed.finished else None for seed in run.seeds]
-    values = [None if share is None else 100 * share for share in shares]
-    known = [value for value in values if value is not None]
-    deviation = statistics.stdev(known) if len(known) > 1 else None
-    return {"mean": _mean(known), "sd": deviation, "values": values}
-
-
-def _mean(values: list[float]) -> Any:
-    return statistics.fmean(values) if values else None
-
-
 def _read_seed(folder: Path, number: int) -> Seed:
-    status: dict[str, Any] = {"status": "interrupted", "message": "it never began"}
+    status, accuracy = _NOT_STARTED, _NO_ACCURACY
     if (folder / "status.json").exists():
-        status = read_object(folder / "status.json", {"status", "message"})
-    finished = status["status"] == "finished"
-    if finished:
-        read_object(folder / "status.json", {"num_updates", "seconds"})
-    found: dict[str, Any] = {"matrix": np.empty((0, 0))}
-    path = folder / "accuracy.json"
-    if path.exists() or finished:
-        found = read_object(path, {"matrix", *(METRICS if finished else ())})
-    with _reading(path):
-        matrix = np.array(found["matrix"], float)  # null becomes NaN
-        if matrix.ndim != 2 or len(matrix) != len(matrix.T):
-            raise ValueError("the matrix is not square")
-    known = {metric: found[metric] for metric in METRICS if metric in found}
-    return Seed(number, folder, status, matrix, known)
+        status = read_record(folder / "status.json", SeedStatus.from_json)
+    finished = status.state is SeedState.FINISHED
+    if (folder / "accuracy.json").exists() or finished:
+        accuracy = read_record(folder / "accuracy.json", Accuracy.from_json)
+    with reading(folder / "accuracy.json"):
+        if finished and accuracy.metrics is None:
+            raise ValueError("it lacks the metrics of a finished seed")
+    return Seed(number, folder, status, accuracy)
 
 
-def read_object(path: Path, names: set[str]) -> dict[str, Any]:
-    """A JSON file that holds an object with these names.
-
-    Raises:
-      DataCorrupt: it does not.
-    """
-    with _reading(path):
-        value: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if missing := names - set(value):
-            raise ValueError(f"it lacks {', '.join(sorted(missing))}")
-        return value
+def _histograms(value: Mapping[str, Any]) -> dict[str, RateHistogram]:
+    return {
+        layer: RateHistogram(float(found["low"]), float(found["high"]), list(found["counts"]))
+        for layer, found in value.items()
+    }
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise DataCorrupt(f"{path} is missing or damaged: {reason}") from error
+def _percent(seed: Seed, metric: str) -> float | None:
+    if not seed.finished or seed.metrics is None:
+        return None
+    share: float = getattr(seed.metrics, metric)
+    return None if math.isnan(share) else 100 * share
+
+
+def _place(status: SeedStatus) -> Place | None:
+    if status.state is not SeedState.DIVERGED or status.task is None or status.update is None:
+        return None
+    return Place(status.task, status.update)

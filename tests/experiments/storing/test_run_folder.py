@@ -1,12 +1,18 @@
-"""Making room for a run, and JSON that every reader can read."""
+"""Making room for a run: nothing is lost that was there before."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lamaml.errors import InUse, InvalidArgument, Unwritable
-from lamaml.experiments.storing.folders import clear_leftovers, new_folder
+from lamaml.errors import DataUnavailable, InUse, InvalidArgument, Unwritable
+from lamaml.experiments.recipes.load import recipe
+from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import find_runs
+from lamaml.experiments.storing.run_folder import clear_leftovers, created, extended, opened
+
+SETTINGS = RunSettings(recipe("digits_rotations", "online"), [0])
+NEW = {"environment.json", "lock", "settings.json"}
 
 
 def a_run(folder: Path) -> Path:
@@ -17,22 +23,25 @@ def a_run(folder: Path) -> Path:
 
 def test_an_existing_run_is_not_overwritten(tmp_path: Path) -> None:
     folder = a_run(tmp_path / "run")
-    words = f"`lamaml resume {folder}` goes on with it, --overwrite replaces it"
-    with pytest.raises(InvalidArgument, match=words), new_folder(folder):
+    words = f"`lamaml resume {folder}` continues it, --overwrite replaces it"
+    with pytest.raises(InvalidArgument, match=words), created(folder, SETTINGS):
         pass
     assert (folder / "settings.json").read_text() == "old"
 
 
 def test_overwriting_begins_with_an_empty_folder(tmp_path: Path) -> None:
-    with new_folder(a_run(tmp_path / "run"), overwrite=True) as folder:
-        assert list(folder.iterdir()) == []
+    folder = a_run(tmp_path / "run")
+    (folder / "seed-0").mkdir()
+    with created(folder, SETTINGS, overwrite=True) as (run, _):
+        assert {path.name for path in folder.iterdir()} == NEW
+        assert run.settings.to_json() == SETTINGS.to_json()
     assert list(tmp_path.iterdir()) == [folder]
 
 
 def leave_half_a_run(
     folder: Path, error: BaseException, *, overwrite: bool = False, half: str = "half"
 ) -> None:
-    with new_folder(folder, overwrite=overwrite):
+    with created(folder, SETTINGS, overwrite=overwrite):
         (folder / half).touch()
         raise error
 
@@ -60,7 +69,7 @@ def test_what_was_learned_is_kept_whatever_is_refused_later(tmp_path: Path) -> N
 
 
 def test_a_folder_another_command_has_just_made_is_not_removed(tmp_path: Path) -> None:
-    with pytest.raises(InUse), new_folder(tmp_path / "run"):
+    with pytest.raises(InUse), created(tmp_path / "run", SETTINGS):
         raise InUse("by another")
     assert (tmp_path / "run").exists()
 
@@ -68,21 +77,21 @@ def test_a_folder_another_command_has_just_made_is_not_removed(tmp_path: Path) -
 def test_what_a_command_leaves_that_was_killed_as_it_began_is_no_run(tmp_path: Path) -> None:
     for name in ("lock", "environment.json", "settings.json.12.part"):
         (tmp_path / name).touch()
-    with new_folder(tmp_path) as folder:
-        assert folder == tmp_path
+    with created(tmp_path, SETTINGS) as (run, _):
+        assert run.folder == tmp_path
 
 
 def test_other_folders_are_never_touched(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(InvalidArgument, match="not a run folder"):
-        new_folder(tmp_path, overwrite=True).__enter__()
+        created(tmp_path, SETTINGS, overwrite=True).__enter__()
     assert (tmp_path / "thesis.tex").exists()
 
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(InvalidArgument, match="--out"), new_folder(folder):
+        with pytest.raises(InvalidArgument, match="--out"), created(folder, SETTINGS):
             pass
 
 
@@ -99,3 +108,18 @@ def test_what_a_killed_command_has_set_aside_goes_once_the_new_run_has_begun(
     (folder / "seed-0").mkdir()
     clear_leftovers(folder)
     assert not aside.exists()
+
+
+def test_a_run_is_extended_and_never_cut(tmp_path: Path) -> None:
+    folder = tmp_path / "store" / "run"
+    for seeds, expected in (([0], [0]), ([0, 1, 2], [0, 1, 2]), ([0], [0, 1, 2])):
+        with extended(folder, replace(SETTINGS, seeds=seeds)) as (run, _):
+            assert run.settings.seeds == expected
+    with opened(folder) as (run, _):
+        assert run.settings.seeds == [0, 1, 2]
+
+
+def test_only_a_run_folder_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(DataUnavailable), opened(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
