@@ -10,7 +10,7 @@ from lamaml.streams import arrays
 
 
 def numbered(count: int) -> np.ndarray:
-    """Rows that say which they are."""
+    """Return rows whose content is their row number."""
     return np.arange(2 * count, dtype=np.float64).reshape(count, 2)
 
 

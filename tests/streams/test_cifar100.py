@@ -29,7 +29,7 @@ def records(per_class: int) -> np.ndarray:
 
 @pytest.fixture
 def small_cifar(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The binary layout, with 20 images a class to train on and 4 to test."""
+    """The binary layout, with 20 training and 4 test images per class."""
     monkeypatch.setattr(module, "IMAGES_PER_CLASS", {"train": 20, "test": 4})
     folder = empty_folder / "cifar-100-binary"
     folder.mkdir()

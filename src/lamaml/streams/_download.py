@@ -44,9 +44,7 @@ ARCHIVES = {
         exact=False,
     ),
 }
-
-
-NUM_RETRIES = 2
+NUM_RETRIES = 2  # attempts after the first one
 CHUNK_SIZE = 1 << 16  # bytes
 TIMEOUT = (10, 30)  # seconds to connect, and to wait for the next bytes
 

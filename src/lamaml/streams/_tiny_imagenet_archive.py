@@ -29,7 +29,7 @@ ROOT = "tiny-imagenet-200"
 _TRAIN_MEMBER = re.compile(rf"{ROOT}/train/(n\d+)/images/[^/]+\.JPEG")
 
 
-class Archive(NamedTuple):
+class Contents(NamedTuple):
     """All images, memory-mapped, those of the training folder first, and their classes."""
 
     images: np.ndarray
@@ -38,7 +38,7 @@ class Archive(NamedTuple):
     val_classes: np.ndarray
 
 
-def open_archive(path: Path) -> Archive:
+def open_archive(path: Path) -> Contents:
     """Return the images of an archive in the public layout, with at least two per class.
 
     Raises:
@@ -54,7 +54,7 @@ def open_archive(path: Path) -> Archive:
             f"{path} is not a complete {ROOT} archive ({error}): delete it and run again"
         ) from error
     class_of = {wnid: number for number, wnid in enumerate(wnids)}
-    return Archive(
+    return Contents(
         images,
         wnids,
         np.array([class_of[wnid] for wnid in train.values()]),

@@ -94,12 +94,12 @@ def arrays(
 def _features(x: ArrayLike) -> tuple[np.ndarray, Preprocess]:
     rows = np.asarray(x)
     require(
-        rows.ndim > 1 and rows.size > 0, "shape of x", rows.shape, "(rows, ...), none of them 0"
+        rows.ndim > 1 and rows.size > 0, "shape of x", rows.shape, "(rows, ...) without empty axes"
     )
     require(rows.dtype.kind in "fiub", "dtype of x", str(rows.dtype), "a kind of real number")
     if rows.dtype == np.uint8:
         return rows, Scale(255)
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+    with np.errstate(over="ignore"):  # overflow to infinity is reported below
         rows = rows.astype(np.float32, copy=False)
     bad = np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(axis=1))
     if len(bad):
