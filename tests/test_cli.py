@@ -16,6 +16,7 @@ import pytest
 from lamaml.bench import Measurements
 from lamaml.cli import app as cli
 from lamaml.experiments.reporting.table import Table
+from processes import children, is_alive
 
 SMALL = ("--tasks", "2", "--samples", "30")
 KEYS = {
@@ -320,6 +321,7 @@ def test_ctrl_c_ends_everything_and_says_how_to_go_on() -> None:
     process = subprocess.Popen(heeding_ctrl_c(command(*LONG)), stderr=subprocess.PIPE, text=True)
     wait_for("run/seed-0/diagnostics.jsonl", process)
     workers = children(process.pid)
+    assert workers
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=120)
     assert process.returncode == 130
@@ -332,8 +334,7 @@ def test_ctrl_c_ends_everything_and_says_how_to_go_on() -> None:
     assert {path.name for path in Path("run").iterdir()} == {
         *("seed-0", "settings.json", "environment.json")
     }
-    assert workers or not Path("/proc").exists()
-    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    assert not any(map(is_alive, workers))
 
 
 def test_a_run_whose_command_was_killed_is_taken_over(lamaml: Lamaml) -> None:
@@ -403,15 +404,6 @@ def heeding_ctrl_c(words: list[str]) -> list[str]:
     """The command, for tests started in the background of a script: SIGINT is ignored there."""
     heed = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     return [sys.executable, "-c", heed + "os.execv(sys.argv[1], sys.argv[1:])", *words]
-
-
-def children(parent: int) -> list[int]:
-    """The processes it has started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        fields = stat.read_text().rsplit(")", 1)[1].split() if stat.exists() else [""] * 2
-        found += [int(stat.parent.name)] if fields[1] == str(parent) else []
-    return found
 
 
 def test_help_has_examples_and_loads_quickly(lamaml: Lamaml) -> None:

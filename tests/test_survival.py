@@ -16,7 +16,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from lamaml.experiments.running.jobs import Event, Job, Progress, Ready
 from lamaml.experiments.running.plan import Plan, execute, resume
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import read_run
+from processes import kill_all
 
 KILLS = int(os.environ.get("LAMAML_SOAK_KILLS", "30"))
 SMALL = ("inner_steps=2", "first_order=false")
@@ -116,9 +116,8 @@ class Killer:
             time.sleep(0.01)
         time.sleep(self.random.uniform(0, 0.05))
         alive = process.poll() is None
-        family = [process.pid, *children(process.pid)]
-        for pid in family if alive else ():
-            os.kill(pid, signal.SIGKILL)
+        if alive:
+            kill_all(process.pid)
         output, _ = process.communicate()
         assert b"Traceback" not in output, output.decode()
         self.met["commands killed"] += alive
@@ -130,16 +129,6 @@ class Killer:
             self.met[f"went on {place}"] += 1
         else:
             self.met["began anew"] += 1
-
-
-def children(parent: int) -> Iterator[int]:
-    """The processes it has started."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            if stat.read_text().rsplit(")", 1)[1].split()[1] == str(parent):
-                yield int(stat.parent.name)
-        except FileNotFoundError:
-            continue
 
 
 def assert_same_ending(run: Path, reference: Path, seed: int) -> None:

@@ -215,7 +215,7 @@ def test_images_and_own_networks():
         model.predict(x.reshape(60, 16))
 
 
-def test_an_own_network_of_fixed_size_refuses_more_classes_than_it_has_outputs():
+def test_a_network_of_fixed_size_refuses_more_classes_than_outputs():
     x, y = blobs(60)
     model = classifier(model=mlp(4, 2, hidden_sizes=(8,))).partial_fit(x[y < 2], y[y < 2])
     with pytest.raises(InvalidArgument, match="outputs of model = 2: must be at least 3"):

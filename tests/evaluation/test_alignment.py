@@ -48,7 +48,7 @@ def test_it_is_the_cosine_of_the_flattened_gradients() -> None:
     assert cosine(one, other) == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_run_measures_earlier_tasks_and_all_that_is_held_and_learns_the_same_bits() -> None:
+def test_a_measured_run_covers_all_tasks_and_learns_the_same_bits() -> None:
     learner = er(LOSS, learning_rate=0.1, memory_size=20, replay_size=20)
     watched = with_alignment(learner, LOSS, replay_size=20)
     params = MODEL.init(jax.random.key(0))

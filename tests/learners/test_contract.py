@@ -225,7 +225,7 @@ def loaded(folder):
     return read_checkpoint(path, small(name).init(PARAMS, small_batch(0)), 1, ORIGIN).state
 
 
-def test_saved_and_loaded_in_another_process_every_learner_goes_on_identically(tmp_path):
+def test_every_learner_continues_identically_in_another_process(tmp_path):
     names = [name for name in LEARNERS if name in CASES]
     for name in names:
         folder = tmp_path / name

@@ -98,7 +98,7 @@ def test_rows_are_pushed_in_their_first_glance_only(last):
     assert int(after.memory.num_seen) == 6
 
 
-def test_the_meta_gradient_is_clipped_to_its_norm_and_inner_ones_element_by_element():
+def test_meta_gradients_are_clipped_by_norm_and_inner_ones_by_element():
     """The inner slopes (30, 40) are clamped to (5, 5); the meta-gradient (30, 40) to norm 2."""
     learner = compiled(
         c_maml,

@@ -45,7 +45,7 @@ def test_a_filling_memory_gives_every_row_it_has():
     np.testing.assert_allclose(state.params, THETA - RATE * slope, rtol=1e-5)
 
 
-def test_a_full_memory_gives_as_many_rows_as_asked_for_and_the_key_says_which():
+def test_a_full_memory_gives_the_rows_asked_for_chosen_by_the_key():
     state = remembering(start(), OLD)
     leave_one_out = {
         i: THETA - RATE * bowl_slope(THETA, np.vstack([NEW, np.delete(OLD, i, axis=0)]))

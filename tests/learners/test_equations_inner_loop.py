@@ -164,7 +164,7 @@ def finite_difference(function, point, width=1e-5):
     return np.array([(function(point + s) - function(point - s)) / (2 * width) for s in steps])
 
 
-def test_second_order_equals_finite_differences_where_curvatures_do_not_commute():
+def test_second_order_equals_finite_differences_without_commuting_curvatures():
     first, second = hessian(INNER[0]), hessian(INNER[1])
     assert np.abs(first @ second - second @ first).max() > 0.1
     with jax.enable_x64(True):

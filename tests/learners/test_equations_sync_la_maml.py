@@ -86,7 +86,7 @@ def linear_learner(**changes):
 
 
 @pytest.mark.parametrize("first_order", [True, False], ids=["first", "second"])
-def test_from_rates_of_0_the_weights_take_an_sgd_step_and_the_rates_an_aligned_one(first_order):
+def test_from_rates_of_0_weights_take_an_sgd_step_and_rates_an_aligned_one(first_order):
     """α moves by +η·(K + 1)/2·∇L ⊙ ḡ, all inner gradients being ḡ."""
     inner, outer = np.array([1.0, -2.0, 0.5, 3.0]), np.array([4.0, 1.0, 0.0, 0.5])
     learner = linear_learner(first_order=first_order)

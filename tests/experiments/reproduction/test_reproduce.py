@@ -1,9 +1,7 @@
 """`lamaml reproduce` from end to end, on the embedded digits: killed, started again, looked at."""
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -19,6 +17,7 @@ from lamaml.experiments.reproduction.outcomes import stored
 from lamaml.experiments.reproduction.page import render_page
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import TARGETS
+from processes import kill_all
 from results_documents import results_page, with_tables
 
 ROOT = Path(__file__).parents[3]
@@ -44,10 +43,7 @@ def killed_after(num_files: int, out: Path) -> dict[Path, tuple[int, bytes]]:
         while len(finished(out / "cells")) < num_files:
             assert process.poll() is None, (out / "said").read_text()
             time.sleep(0.2)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-        for pid in [process.pid, *map(int, children.split())]:
-            os.kill(pid, signal.SIGKILL)
-    time.sleep(0.5)  # until the workers are gone, too
+        kill_all(process.pid)
     return finished(out / "cells")
 
 

@@ -179,19 +179,15 @@ def test_refused_jobs_leave_no_folder(small_plan: SmallPlan, tmp_path: Path) -> 
 
 
 def test_a_worker_has_the_threads_it_is_given() -> None:
-    count = (
-        "import os, jax; jax.numpy.ones(3).block_until_ready();"
-        "print(sum('XLAEigen' in open(f'/proc/self/task/{t}/comm').read()"
-        " for t in os.listdir('/proc/self/task')))"
-    )
-    if not Path("/proc/self/task").exists():
-        pytest.skip("counts threads in /proc")
-    for threads in (1, 2):
-        command = [sys.executable, "-c", count]
-        done = subprocess.run(
-            command, env=worker_environment(threads), capture_output=True, text=True, check=True
-        )
-        assert int(done.stdout) == threads
+    """JAX has other threads, too: only the difference is ours."""
+    count = "import jax, psutil; jax.numpy.ones(3).block_until_ready();"
+    count += "print(psutil.Process().num_threads())"
+    command, found = [sys.executable, "-c", count], []
+    for threads in (1, 9):
+        variables = worker_environment(threads)
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+        found.append(int(done.stdout))
+    assert found[1] - found[0] >= 8
 
 
 def test_no_more_processes_than_jobs_or_cores() -> None:

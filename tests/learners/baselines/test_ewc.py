@@ -39,7 +39,7 @@ def train(state, seeds):
     return state, info
 
 
-def test_the_penalty_and_its_gradient_are_exactly_zero_right_after_the_first_switch():
+def test_penalty_and_gradient_are_zero_right_after_the_first_switch():
     state = END(train(begin(), range(3))[0], KEY)
     assert float(PENALTY(state, state.params)) == 0
     assert all((leaf == 0).all() for leaf in jax.tree.leaves(SLOPE(state, state.params)))
