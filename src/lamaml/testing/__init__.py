@@ -97,7 +97,11 @@ def check_learner(builder: str | Callable[..., Learner], **settings: Any) -> Non
 
 def learner_checks(builder: str | Callable[..., Learner], **settings: Any) -> list[Check]:
     """Returns the checks that `check_learner` runs, to be called one by one; arguments as there."""
-    subject = Subject(find_learner(builder), settings)
+    return checks_of(Subject(find_learner(builder), settings))
+
+
+def checks_of(subject: Subject) -> list[Check]:
+    """Returns the checks of a learner under test, which share what it has computed."""
     names = [check.__name__.removeprefix("_check_") for check in CHECKS]
     return [
         Check(name, subject.name, functools.partial(check, subject))

@@ -46,10 +46,10 @@ class Subject:
         changed = {name: value for name, value in changes.items() if name in self.parameters}
         return self.builder(cross_entropy(model.apply, heads), **(asked | self.settings | changed))
 
-    def small(self) -> Learner:
+    def small(self, **changes: Any) -> Learner:
         """Returns a learner, built anew, for the small problem."""
         heads = task_heads(NUM_TASKS * CLASSES_PER_TASK, CLASSES_PER_TASK)
-        return self.build(self.model, NUM_TASKS, heads, memory_size=MEMORY_SIZE)
+        return self.build(self.model, NUM_TASKS, heads, **({"memory_size": MEMORY_SIZE} | changes))
 
     @functools.cached_property
     def compiled(self) -> Learner:
