@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lamaml.evaluation import blocks, inter_task, look_ahead, watched
-from lamaml.evaluation.probing import Timed, after, every
+from lamaml.evaluation import blocks, inter_task, look_ahead, with_probes
+from lamaml.evaluation.probing import Probe, after, every
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.types import Batch, Examples
@@ -29,7 +29,7 @@ SETS = [examples(seed) for seed in (1, 2, 3, 4)]
 ROWS = blocks(SETS, 6)
 
 
-LOOK = look_ahead(
+MEASURE = look_ahead(
     LOSS,
     MODEL,
     lambda x: x,
@@ -63,7 +63,7 @@ def run(learner, tasks):  # type: ignore[no-untyped-def]
 
 def test_a_look_every_so_many_updates_changes_nothing() -> None:
     plain, _ = run(LEARNER, [0, 0, 1, 1])
-    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(2, 100))]), [0, 0, 1, 1])
+    states, infos = run(with_probes(LEARNER, ROWS, [Probe(MEASURE, every(2, 100))]), [0, 0, 1, 1])
     assert [np.isnan(info["accuracy_after"]) for info in infos] == [True, False, True, False]
     assert infos[1]["accuracy_after"] == pytest.approx(accuracy(plain[2].params, SETS[:1]))
     assert infos[3]["accuracy_after"] == pytest.approx(accuracy(plain[4].params, SETS[:2]))
@@ -76,7 +76,7 @@ def test_a_look_every_so_many_updates_changes_nothing() -> None:
 
 
 def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
-    states, infos = run(watched(LEARNER, ROWS, [Timed(LOOK, every(1, 100))]), [0, 0, 1])
+    states, infos = run(with_probes(LEARNER, ROWS, [Probe(MEASURE, every(1, 100))]), [0, 0, 1])
     before, rows = states[2].learned, batch(1, 2)
     fast = before.params
     for step in range(3):
@@ -88,7 +88,9 @@ def test_the_inner_accuracy_is_that_of_the_fast_weights() -> None:
 
 def test_alignment_among_old_tasks() -> None:
     states, infos = run(
-        watched(LEARNER, ROWS, [Timed(inter_task(LOSS, lambda x: x, num_tasks=11), every(1, 100))]),
+        with_probes(
+            LEARNER, ROWS, [Probe(inter_task(LOSS, lambda x: x, num_tasks=11), every(1, 100))]
+        ),
         [0, 1, 2, 3],
     )
     assert all(np.isnan(info["inter_task_cosine"]) for info in infos[:2])  # there is no pair yet

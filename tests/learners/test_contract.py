@@ -16,7 +16,8 @@ from problems import assert_same_bits
 
 from lamaml.errors import InvalidArgument
 from lamaml.evaluation import metrics
-from lamaml.experiments.storing.checkpoints import Origin, read_checkpoint, write_checkpoint
+from lamaml.experiments.storing.checkpoints import read_checkpoint, write_checkpoint
+from lamaml.experiments.storing.origin import Origin
 from lamaml.learners import LEARNERS
 from lamaml.testing import checks_of
 from lamaml.testing._subject import Subject

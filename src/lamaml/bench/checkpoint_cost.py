@@ -10,11 +10,11 @@ import numpy as np
 from lamaml.bench.results import CheckpointCost
 from lamaml.bench.updates import build, problem, rows_of
 from lamaml.experiments.storing.checkpoints import (
-    Origin,
     checkpoint_writer,
     on_host,
     write_checkpoint,
 )
+from lamaml.experiments.storing.origin import Origin
 from lamaml.experiments.storing.records import CHECKPOINT_EVERY
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp

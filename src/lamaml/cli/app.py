@@ -65,8 +65,7 @@ def lamaml(
 @app.command("list", epilog=_examples("lamaml list", "lamaml list --json"))
 def list_command(as_json: Json = False) -> None:
     """Show benchmarks, learners, and which recipes there are for them."""
-    from lamaml.experiments.recipes.catalogue import benchmarks, learners
-    from lamaml.experiments.recipes.listing import listing
+    from lamaml.experiments.recipes.catalogue import benchmarks, learners, listing
 
     if as_json:
         streams = [b._asdict() | {"cells": [c._asdict() for c in b.cells]} for b in benchmarks()]

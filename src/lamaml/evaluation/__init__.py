@@ -5,7 +5,7 @@ from lamaml.evaluation.alignment import with_alignment
 from lamaml.evaluation.inter_task import inter_task
 from lamaml.evaluation.look_ahead import look_ahead
 from lamaml.evaluation.metrics import Metrics, metrics
-from lamaml.evaluation.probing import blocks, watched
+from lamaml.evaluation.probing import blocks, with_probes
 
 __all__ = [
     "Evaluator",
@@ -15,6 +15,6 @@ __all__ = [
     "inter_task",
     "look_ahead",
     "metrics",
-    "watched",
     "with_alignment",
+    "with_probes",
 ]

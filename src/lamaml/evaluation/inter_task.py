@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from lamaml.evaluation.alignment import trunk
-from lamaml.evaluation.probing import Look, Rows
+from lamaml.evaluation.probing import Measure, ProbeRows
 from lamaml.types import Batch, Info, Loss, Params, Preprocess, State
 
 
-def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Look:
+def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Measure:
     """A look at the gradients of the tasks before that of the batch.
 
     Args:
@@ -22,7 +22,7 @@ def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Look:
       num_tasks: number of tasks it is looked at in; what comes later is not to be asked.
     """
 
-    def gradients(params: Params, rows: Rows) -> Params:
+    def gradients(params: Params, rows: ProbeRows) -> Params:
         def of_task(block: tuple[jax.Array, jax.Array, jax.Array]) -> Params:
             x, y, task = block
             weight = jnp.ones(y.shape)
@@ -30,7 +30,7 @@ def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Look:
 
         return jax.lax.map(of_task, (rows.x, rows.y, jnp.arange(len(rows.y))))
 
-    def look(_: State, after: State, batch: Batch, rows: Rows) -> Info:
+    def measure(_: State, after: State, batch: Batch, rows: ProbeRows) -> Info:
         rows = rows.of_first(num_tasks)
         found = gradients(after.params, rows)
         old = jnp.arange(len(rows.y)) < jnp.max(batch.task)
@@ -42,7 +42,7 @@ def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Look:
             "inter_task_cosine_trunk": _mean(_cosines(of_trunk), pair),
         }
 
-    return look
+    return measure
 
 
 def _products(gradients: Params) -> jax.Array:

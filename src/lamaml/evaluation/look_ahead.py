@@ -7,7 +7,7 @@ accuracy on the tasks seen so far   at θ_K^j, after the fast updates on b   ("i
 import jax
 import jax.numpy as jnp
 
-from lamaml.evaluation.probing import Look, Rows
+from lamaml.evaluation.probing import Measure, ProbeRows
 from lamaml.learners.gradients import positive
 from lamaml.learners.inner_loop import chunks, fast_weights
 from lamaml.models import Heads, head_mask
@@ -24,7 +24,7 @@ def look_ahead(
     inner_clamp: float | None,
     clip_inner_rates: bool,
     num_tasks: int,
-) -> Look:
+) -> Measure:
     """A look at a La-MAML learner; θ_K is computed anew, and nothing is overwritten.
 
     Args:
@@ -38,7 +38,7 @@ def look_ahead(
       num_tasks: number of tasks it is looked at in; what comes later is not to be asked.
     """
 
-    def accuracy(params: Params, rows: Rows, num_seen: jax.Array) -> jax.Array:
+    def accuracy(params: Params, rows: ProbeRows, num_seen: jax.Array) -> jax.Array:
         def of_task(block: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
             x, y, task = block
             logits = model.apply(params, preprocess(x))
@@ -49,7 +49,7 @@ def look_ahead(
         shares = jax.lax.map(of_task, (rows.x, rows.y, tasks))
         return jnp.sum(jnp.where(tasks < num_seen, shares, 0.0)) / num_seen
 
-    def look(before: State, after: State, batch: Batch, rows: Rows) -> Info:
+    def measure(before: State, after: State, batch: Batch, rows: ProbeRows) -> Info:
         num_seen, rows = jnp.max(batch.task) + 1, rows.of_first(num_tasks)
         rates = positive(before.rates) if clip_inner_rates else before.rates
         steps = chunks(batch, inner_steps)
@@ -59,4 +59,4 @@ def look_ahead(
             "accuracy_after": accuracy(after.params, rows, num_seen),
         }
 
-    return look
+    return measure

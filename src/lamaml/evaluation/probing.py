@@ -1,7 +1,7 @@
-"""Looking at a learner while it learns, on rows it never learns from.
+"""Probes: measurements of a learner during training, on rows it never trains on.
 
-A watched learner carries those rows in its state, one block a task; so they are compiled as data,
-saved with it, and a run that was cut short goes on watching.
+A learner with probes carries those rows in its state, one block per task. So they are compiled as
+data and saved with it, and a resumed run continues to measure.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,22 +14,22 @@ import numpy as np
 from lamaml.types import Batch, Examples, Info, Learner, Params, State
 
 
-class Rows(NamedTuple):
-    """As many rows of every task, as stored."""
+class ProbeRows(NamedTuple):
+    """The same number of rows of every task, as stored."""
 
     x: jax.Array  # (T, n, ...)
     y: jax.Array  # (T, n)
 
-    def of_first(self, num_tasks: int) -> "Rows":
+    def of_first(self, num_tasks: int) -> "ProbeRows":
         """The rows of the first tasks."""
-        return Rows(self.x[:num_tasks], self.y[:num_tasks])
+        return ProbeRows(self.x[:num_tasks], self.y[:num_tasks])
 
 
-class Watched(NamedTuple):
-    """A learner's state, and what it is watched with."""
+class Probed(NamedTuple):
+    """A learner's state, and the rows it is measured on."""
 
     learned: State
-    rows: Rows
+    rows: ProbeRows
     num_updates: jax.Array
 
     @property
@@ -43,14 +43,14 @@ class Watched(NamedTuple):
         return getattr(self.learned, "rates", None)
 
 
-Look = Callable[[State, State, Batch, Rows], Info]
+Measure = Callable[[State, State, Batch, ProbeRows], Info]
 """(state before, state after, batch, rows) -> diagnostics."""
 
 
-class Timed(NamedTuple):
-    """A look, and when it is due."""
+class Probe(NamedTuple):
+    """A measurement, and when it is made."""
 
-    look: Look
+    measure: Measure
     due: Callable[[jax.Array], jax.Array]  # (updates made) -> whether now
 
 
@@ -64,37 +64,37 @@ def after(numbers: Sequence[int]) -> Callable[[jax.Array], jax.Array]:
     return lambda number: jnp.isin(number, jnp.array(numbers))
 
 
-def blocks(sets: Sequence[Examples], most: int) -> Rows:
-    """The first rows of every task, as many as the smallest set has, and not more than `most`."""
+def blocks(sets: Sequence[Examples], most: int) -> ProbeRows:
+    """The first rows of every task: as many as the smallest set has, at most `most`."""
     count = min(most, *(len(examples) for examples in sets))
     x = np.stack([examples.x[:count] for examples in sets])
     y = np.stack([examples.y[:count] for examples in sets])
-    return Rows(jnp.asarray(x), jnp.asarray(y.astype(np.int32)))
+    return ProbeRows(jnp.asarray(x), jnp.asarray(y.astype(np.int32)))
 
 
-def watched(learner: Learner, rows: Rows, looks: Sequence[Timed]) -> Learner:
-    """The same learner, looked at now and then; NaN in between.
+def with_probes(learner: Learner, rows: ProbeRows, probes: Sequence[Probe]) -> Learner:
+    """The same learner with the numbers of probes among its diagnostics, NaN when none is due.
 
     Args:
-      learner: is not changed by it.
-      rows: what to look at it with.
-      looks: what to find out, and when.
+      learner: its updates stay the same.
+      rows: what is measured on.
+      probes: what is measured, and when.
     """
 
-    def init(params: Params, batch: Batch) -> Watched:
-        return Watched(learner.init(params, batch), rows, jnp.zeros((), jnp.int32))
+    def init(params: Params, batch: Batch) -> Probed:
+        return Probed(learner.init(params, batch), rows, jnp.zeros((), jnp.int32))
 
-    def update(state: Watched, batch: Batch, key: jax.Array) -> tuple[Watched, Info]:
+    def update(state: Probed, batch: Batch, key: jax.Array) -> tuple[Probed, Info]:
         learned, info = learner.update(state.learned, batch, key)
         number = state.num_updates + 1
-        for look, due in looks:
-            info |= _when(due(number), look, state.learned, learned, batch, state.rows)
-        return Watched(learned, state.rows, number), info
+        for measure, due in probes:
+            info |= _when(due(number), measure, state.learned, learned, batch, state.rows)
+        return Probed(learned, state.rows, number), info
 
-    def end_task(state: Watched, key: jax.Array) -> Watched:
+    def end_task(state: Probed, key: jax.Array) -> Probed:
         return state._replace(learned=learner.end_task(state.learned, key))  # type: ignore[misc]
 
-    def predict(state: Watched, x: jax.Array, task: jax.Array) -> jax.Array:
+    def predict(state: Probed, x: jax.Array, task: jax.Array) -> jax.Array:
         return learner.predict(state.learned, x, task)  # type: ignore[misc]
 
     return Learner(
@@ -105,7 +105,7 @@ def watched(learner: Learner, rows: Rows, looks: Sequence[Timed]) -> Learner:
     )
 
 
-def _when(due: jax.Array, look: Look, *seen: Any) -> Info:
-    """What the look finds if it is due, else NaN."""
-    names = jax.eval_shape(look, *seen)
-    return jax.lax.cond(due, look, lambda *_: dict.fromkeys(names, jnp.float32(jnp.nan)), *seen)
+def _when(due: jax.Array, measure: Measure, *seen: Any) -> Info:
+    """The measurement if it is due, else NaN."""
+    names = jax.eval_shape(measure, *seen)
+    return jax.lax.cond(due, measure, lambda *_: dict.fromkeys(names, jnp.float32(jnp.nan)), *seen)

@@ -1,4 +1,4 @@
-"""The catalogue reads files; what the modules themselves say must be the same."""
+"""The catalogue lists every benchmark, learner and recipe."""
 
 from lamaml.experiments.recipes import load as recipes
 from lamaml.experiments.recipes.catalogue import benchmarks, learners

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from lamaml.experiments.recipes.catalogue import benchmarks, learners
-from lamaml.experiments.recipes.listing import listing
+from lamaml.experiments.recipes.catalogue import benchmarks, learners, listing
 from lamaml.experiments.reporting.tables import (
     comparable,
     comparison_table,

@@ -20,13 +20,13 @@ from safetensors.numpy import save_file
 from lamaml.errors import DataCorrupt, LamamlError, Mismatch, Unwritable
 from lamaml.experiments.storing import checkpoints
 from lamaml.experiments.storing.checkpoints import (
-    Origin,
     checkpoint_writer,
     newest_good,
     read_checkpoint,
     set_aside,
     write_checkpoint,
 )
+from lamaml.experiments.storing.origin import Origin
 from lamaml.training.loop import Checkpoint, Seconds
 
 NUM_TASKS = 3

@@ -1,13 +1,17 @@
-"""What there is to run, read from the files themselves: no module of it is imported.
+"""The catalogue: benchmarks, learners and recipes, as data and as tables for a terminal."""
 
-A recipe file's first comment says what its benchmark is; a learner is what `learners/__init__.py`
-imports from the file of that name, whose first docstring line says what it is.
-"""
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
 
-import ast
-import tomllib
-from importlib import resources
-from typing import Any, NamedTuple
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from lamaml.experiments.recipes import load
+from lamaml.learners import LEARNERS
 
 
 class Cell(NamedTuple):
@@ -17,11 +21,11 @@ class Cell(NamedTuple):
     learner: str
     presets: list[str]
     default: str
-    published: dict[str, list[float]]  # the paper's [mean, sd] by metric, in percent
+    published: Mapping[str, Sequence[float]]  # the paper's [mean, sd] by metric, in percent
 
 
 class Benchmark(NamedTuple):
-    """A recipe file."""
+    """One recipe file."""
 
     name: str
     about: str
@@ -30,44 +34,64 @@ class Benchmark(NamedTuple):
 
 
 def learners() -> dict[str, str]:
-    """The learners and what they are."""
-    folder = resources.files("lamaml") / "learners"
-    registry = ast.parse((folder / "__init__.py").read_text("utf-8"))
-    names = [
-        alias.name
-        for node in registry.body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lamaml.learners.")
-        for alias in node.names
-    ]
-    modules = {name: ast.parse((folder / f"{name}.py").read_text("utf-8")) for name in names}
-    docs = {name: ast.get_docstring(module) or "" for name, module in modules.items()}
-    return {name: doc.partition("\n")[0] for name, doc in docs.items()}
+    """What each learner is, in one line, by name."""
+    docs = {name: sys.modules[built.__module__].__doc__ or "" for name, built in LEARNERS.items()}
+    return {name: docs[name].partition("\n")[0] for name in sorted(docs)}
 
 
 def benchmarks() -> list[Benchmark]:
-    """The benchmarks and the recipes of the learners there are."""
-    folder = resources.files("lamaml.experiments.recipes")
-    known = learners()
+    """The benchmarks and their recipes."""
     return [
-        _benchmark(file.name.removesuffix(".toml"), file.read_text("utf-8"), known)
-        for file in sorted(folder.iterdir(), key=lambda f: f.name)
-        if file.name.endswith(".toml")
+        Benchmark(
+            name,
+            load.about(name),
+            load.stream_of(name),
+            [_cell(name, protocol, learner) for protocol, learner in load.cells(name)],
+        )
+        for name in load.benchmarks()
     ]
 
 
-def _benchmark(name: str, text: str, known: dict[str, str]) -> Benchmark:
-    about = text.partition("\n")[0].removeprefix("#").strip()
-    file = tomllib.loads(text)
-    cells = [
-        _cell(protocol, learner, file[protocol][learner])
-        for protocol in ("single", "multiple")
-        for learner in file.get(protocol, {})
-        if learner in known
-    ]
-    return Benchmark(name, about, file["stream"], cells)
+def listing(benchmarks: Sequence[Benchmark], learners: Mapping[str, str]) -> RenderableType:
+    """Tables of benchmarks, learners and recipes."""
+    streams = _table("Benchmarks", "name", "what it is")
+    for benchmark in benchmarks:
+        streams.add_row(benchmark.name, benchmark.about)
+    algorithms = _table("Learners", "name", "what it is")
+    for name, about in learners.items():
+        algorithms.add_row(name, about)
+    return Group(streams, algorithms, _recipes(benchmarks))
 
 
-def _cell(protocol: str, learner: str, cell: dict[str, Any]) -> Cell:
-    default = cell.get("default", "authors")
-    presets = ["authors", "paper", *(["tuned"] if "tuned" in cell else [])]
-    return Cell(protocol, learner, presets, default, cell.get("published", {}))
+def _cell(benchmark: str, protocol: str, learner: str) -> Cell:
+    found = load.recipe(benchmark, learner, protocol=protocol)
+    presets = load.presets(benchmark, protocol, learner)
+    published = {metric: list(pair) for metric, pair in found.published.items()}
+    return Cell(protocol, learner, presets, found.preset, published)
+
+
+def _recipes(benchmarks: Sequence[Benchmark]) -> Table:
+    title = "Recipes, with the paper's retained accuracy in %"
+    table = _table(title, "benchmark", "protocol", "learners (preset: authors, † paper, ‡ tuned)")
+    for benchmark in benchmarks:
+        for protocol, cells in groupby(benchmark.cells, key=lambda cell: cell.protocol):
+            words = ", ".join(_words(cell) for cell in cells)
+            table.add_row(benchmark.name, protocol, textwrap.fill(words, 42))
+    return table
+
+
+def _words(cell: Cell) -> str:
+    """One recipe; its parts never break across lines."""
+    mark = {"paper": "†", "tuned": "‡"}.get(cell.default, "")
+    paper = f"\u00a0{cell.published['ra'][0]:.1f}" if "ra" in cell.published else ""
+    return f"{cell.learner}{mark}{paper}"
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    for column in columns:
+        first = column == columns[0]
+        table.add_column(column, style="cyan" if first else "", no_wrap=first)
+    return table

@@ -1,11 +1,12 @@
-"""The paper's tables of hyper-parameters as data, and what a run is made of.
+"""Recipes: the paper's hyper-parameters as TOML files, and how an experiment is built from them.
 
-A recipe file is named after its benchmark and holds, by protocol ("single" pass or "multiple"
-passes) and learner, the settings of its presets and the published result. `authors` is the
-published script and its code's behaviour, `paper` the appendix; where neither gives what the
-paper's table says, `tuned` has settings moved until they come near it, and each file says how.
-Settings are one flat set of names; the signatures of learner, network and stream, and the fields of
-`Schedule`, are their only declaration. TOML has no null: `false` stands for None.
+A recipe file is named after its benchmark. Its first comment says what the benchmark is. It holds,
+by protocol ("single" pass or "multiple" passes) and learner, the settings of each preset and the
+published result. `authors` is the published script and its code's behaviour, `paper` the appendix.
+Where neither gives the value of the paper's table, `tuned` has settings that come near it, and each
+file says how they were found. Settings are one flat set of names; the signatures of learner,
+network and stream, and the fields of `Schedule`, are their only declaration. TOML has no null:
+`false` stands for None.
 """
 
 import inspect
@@ -35,18 +36,18 @@ _KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """Every choice of a run but its seed and its size.
+    """Every choice of a run except its seeds and sizes.
 
     Attributes:
-      benchmark: the recipe file's name.
-      learner: the algorithm.
+      benchmark: the name of the recipe file, or of a stream from elsewhere.
+      learner: a name as `find_learner` takes it.
       protocol: "single" or "multiple".
-      preset: one of `PRESETS`.
-      stream: the stream's builder.
-      model: the network's builder.
+      preset: one of `PRESETS`, or `NO_PRESET`.
+      stream: a name as `find_stream` takes it.
+      model: a name as `find_model` takes it.
       settings: hyper-parameters by name.
       published: the paper's (mean, sd) by metric, in percent.
-      probes: what is measured on the way, of `PROBES` and in their order.
+      probes: names of `PROBES`, in their order: what is measured besides accuracy.
     """
 
     benchmark: str
@@ -62,7 +63,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A recipe made real for one seed."""
+    """A recipe built for one seed."""
 
     stream: Stream
     model: Model
@@ -78,14 +79,24 @@ def benchmarks() -> list[str]:
     )
 
 
+def about(benchmark: str) -> str:
+    """What a benchmark is, in one line."""
+    return _text(benchmark).partition("\n")[0].removeprefix("#").strip()
+
+
+def stream_of(benchmark: str) -> str:
+    """The name of a benchmark's stream."""
+    return str(_read(benchmark)["stream"])
+
+
 def cells(benchmark: str) -> list[tuple[str, str]]:
-    """The (protocol, learner) pairs a benchmark has a recipe for."""
+    """The (protocol, learner) pairs that a benchmark has a recipe for."""
     file = _read(benchmark)
     return [(protocol, learner) for protocol in PROTOCOLS for learner in file.get(protocol, {})]
 
 
 def presets(benchmark: str, protocol: str, learner: str) -> list[str]:
-    """The presets of one cell; all have the first two."""
+    """The presets of one recipe; all have the first two."""
     cell = _read(benchmark)[protocol].get(learner)
     if cell is None:
         return [NO_PRESET]
@@ -172,9 +183,9 @@ def realize(
 
     Args:
       recipe: the settings.
-      seed: of the stream; the run's own draws take it too.
-      num_tasks: only the first so many tasks; None for all.
-      num_samples: training rows a task; None for the benchmark's number.
+      seed: of the stream and of the run.
+      num_tasks: number of tasks; None for all.
+      num_samples: training rows per task; None for the benchmark's number.
     """
     owners = setting_owners(recipe.stream, recipe.model, recipe.learner)
     _check_names(recipe.settings, owners, f"{recipe.learner} on {recipe.benchmark}")
@@ -208,7 +219,7 @@ def realize(
 
 @lru_cache(maxsize=8)
 def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, Learner]:
-    """Network, loss and learner: the same ones for all seeds, so that they are compiled once.
+    """Network, loss and learner. All seeds share them, so that they are compiled once.
 
     Args:
       model_name: as `find_model` takes it.
@@ -234,8 +245,12 @@ def _read(benchmark: str) -> dict[str, Any]:
             raise unknown_name("stream", benchmark, [*benchmarks(), *added])
         find_stream(benchmark)
         return _read("arrays") | {"stream": benchmark}
+    return tomllib.loads(_text(benchmark))
+
+
+def _text(benchmark: str) -> str:
     path = resources.files("lamaml.experiments.recipes") / f"{benchmark}.toml"
-    return tomllib.loads(path.read_text("utf-8"))
+    return path.read_text("utf-8")
 
 
 def _check_names(names: Iterable[str], owners: Mapping[str, str], whose: str) -> None:

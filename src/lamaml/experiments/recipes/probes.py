@@ -1,4 +1,4 @@
-"""What a run can be asked to measure on its way, besides its accuracy; it learns the same bits.
+"""Probes of a run: what it can measure besides accuracy. Its bits stay the same.
 
 alignment    cosine of new and replayed gradients, in the first glance at every batch (Table 4)
 look_ahead   accuracy after the fast updates and after the meta-update, every 25 updates of the
@@ -12,8 +12,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from lamaml.errors import InvalidArgument, unknown_name
-from lamaml.evaluation import blocks, inter_task, look_ahead, watched, with_alignment
-from lamaml.evaluation.probing import Rows, Timed, after, every
+from lamaml.evaluation import blocks, inter_task, look_ahead, with_alignment, with_probes
+from lamaml.evaluation.probing import Probe, ProbeRows, after, every
 from lamaml.models import task_heads
 from lamaml.training.loop import Schedule, updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
@@ -22,17 +22,17 @@ LOOK_AHEAD_EVERY = 25  # updates, as in the paper's figure
 LOOK_AHEAD_TASKS = 5  # the figure's; a longer run is probed no further
 INTER_TASK_TASKS = 11
 PROBE_VERSIONS = {"alignment": 1, "look_ahead": 1, "inter_task": 1}
-"""Raised by hand when what a probe measures changes, as `RESULTS_VERSIONS` is."""
+"""Raised by hand when a measurement changes, as `RESULTS_VERSIONS` is."""
 MOST_ROWS = 250  # of a task's validation rows
 
 
 class Parts(NamedTuple):
-    """What a run is made of besides its learner.
+    """The parts of an experiment besides its learner.
 
     Attributes:
       loss: the learner's.
       model: the network.
-      stream: its validation rows are what the learner is watched with.
+      stream: its validation rows are measured on.
       schedule: of the run.
       settings: of the learner, by name.
     """
@@ -58,7 +58,7 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 def probed(names: Sequence[str], learner: Learner, parts: Parts) -> Learner:
     """The same learner, with the numbers of these `PROBES` among its diagnostics."""
-    looks = []
+    probes = []
     for name in in_order(names):
         for setting in NEEDS[name]:
             if setting not in parts.settings:
@@ -67,17 +67,17 @@ def probed(names: Sequence[str], learner: Learner, parts: Parts) -> Learner:
         if isinstance(found, Learner):
             learner = found
         else:
-            looks.append(found)
-    return watched(learner, _rows(parts.stream), looks) if looks else learner
+            probes.append(found)
+    return with_probes(learner, _rows(parts.stream), probes) if probes else learner
 
 
 def _alignment(learner: Learner, parts: Parts) -> Learner:
     return with_alignment(learner, parts.loss, replay_size=parts.settings["replay_size"])
 
 
-def _look_ahead(_: Learner, parts: Parts) -> Timed:
+def _look_ahead(_: Learner, parts: Parts) -> Probe:
     stream, settings = parts.stream, parts.settings
-    look = look_ahead(
+    measure = look_ahead(
         parts.loss,
         parts.model,
         stream.preprocess,
@@ -90,23 +90,23 @@ def _look_ahead(_: Learner, parts: Parts) -> Timed:
     updates = updates_per_task(stream, parts.schedule)
     a_quarter = max(1, updates[0] // 4)
     last = sum(updates[:LOOK_AHEAD_TASKS])
-    return Timed(look, every(min(LOOK_AHEAD_EVERY, a_quarter), last))
+    return Probe(measure, every(min(LOOK_AHEAD_EVERY, a_quarter), last))
 
 
-def _inter_task(_: Learner, parts: Parts) -> Timed:
-    look = inter_task(parts.loss, parts.stream.preprocess, num_tasks=INTER_TASK_TASKS)
+def _inter_task(_: Learner, parts: Parts) -> Probe:
+    measure = inter_task(parts.loss, parts.stream.preprocess, num_tasks=INTER_TASK_TASKS)
     ends = accumulate(updates_per_task(parts.stream, parts.schedule)[:INTER_TASK_TASKS])
-    return Timed(look, after(list(ends)))
+    return Probe(measure, after(list(ends)))
 
 
-def _rows(stream: Stream) -> Rows:
+def _rows(stream: Stream) -> ProbeRows:
     for task in stream.tasks:
         if not len(task.validation):
-            raise InvalidArgument(f"probes look at validation rows, and {task.name} has none")
+            raise InvalidArgument(f"probes need validation rows, and {task.name} has none")
     return blocks([task.validation for task in stream.tasks], MOST_ROWS)
 
 
-PROBES: dict[str, Callable[[Learner, Parts], Learner | Timed]] = {
+PROBES: dict[str, Callable[[Learner, Parts], Learner | Probe]] = {
     "alignment": _alignment,
     "look_ahead": _look_ahead,
     "inter_task": _inter_task,
@@ -116,4 +116,4 @@ NEEDS = {
     "look_ahead": ("inner_steps", "initial_rate"),
     "inter_task": (),
 }
-"""Settings without which a learner has not what a probe measures."""
+"""The settings that a learner must have for each probe."""

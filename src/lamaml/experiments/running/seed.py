@@ -20,12 +20,11 @@ from lamaml.experiments.recipes.load import Experiment
 from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
 from lamaml.experiments.storing.checkpoints import (
     Found,
-    Origin,
     checkpoint_writer,
     newest_good,
-    origin_of,
     set_aside,
 )
+from lamaml.experiments.storing.origin import Origin, origin_of
 from lamaml.experiments.storing.records import Accuracy, SeedState, SeedStatus
 from lamaml.experiments.storing.run_folder import clear_leftovers
 from lamaml.training.loop import Checkpoint, train, untrained, updates_per_task

@@ -24,12 +24,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from lamaml._io import atomic_write, fingerprint, plain, writing
+from lamaml._io import atomic_write, plain, writing
 from lamaml.errors import DataCorrupt, LamamlError, Mismatch
-from lamaml.experiments.storing.environment import PACKAGES, checkout, versions
-from lamaml.experiments.storing.records import RunSettings
+from lamaml.experiments.storing.origin import Origin
 from lamaml.training.loop import Checkpoint, Seconds
-from lamaml.types import State, Stream
+from lamaml.types import State
 
 FORMAT = 1
 KEPT = 2
@@ -42,40 +41,6 @@ _DAMAGE = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
     SafetensorError,
 )
-
-
-class Origin(NamedTuple):
-    """What decides a run's bits. A run is not resumed from a checkpoint of another origin."""
-
-    settings: Mapping[str, Any]  # seed and sizes among them
-    versions: Mapping[str, str]  # of the packages that compute
-    data: str  # a fingerprint of the stream
-    code: str | None  # the revision; a difference is only noted, as most change no number
-
-
-def origin_of(settings: RunSettings, seed: int, stream: Stream) -> Origin:
-    """What a checkpoint of this seed must agree with."""
-    recipe, installed = settings.recipe, versions()
-    words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probes")
-    sizes = {name: getattr(settings, name) for name in ("num_tasks", "num_samples", "threads")}
-    chosen = {name: getattr(recipe, name) for name in words}
-    return Origin(
-        {**chosen, "seed": seed, **sizes, **recipe.settings},
-        {package: installed[package] for package in PACKAGES},
-        stream_fingerprint(stream),
-        checkout()[0],
-    )
-
-
-def stream_fingerprint(stream: Stream) -> str:
-    """A digest of the stream's facts and of every row."""
-    digest = hashlib.blake2b(digest_size=32)
-    for task in stream.tasks:
-        for rows in (task.train, task.validation, task.test):
-            for array in (rows.x, rows.y):
-                digest.update(f"{array.dtype.str} {array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).data)
-    return fingerprint({"facts": stream.facts, "rows": digest.hexdigest()})
 
 
 class Found(NamedTuple):

@@ -15,7 +15,7 @@ RUN/lock                        while a command works on the run: which one
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lamaml.errors import DataUnavailable, LamamlError
+from lamaml.errors import DataUnavailable, LamamlError, require
 from lamaml.evaluation import Metrics
 from lamaml.experiments.storing.environment import Environment
 from lamaml.experiments.storing.records import (
@@ -35,6 +35,8 @@ from lamaml.experiments.storing.records import (
     read_record,
     reading,
 )
+from lamaml.experiments.storing.summary import Place, Spread, Summary
+from lamaml.experiments.storing.trained import TrainedModel, trained_model
 from lamaml.training.loop import Seconds
 
 if TYPE_CHECKING:
@@ -97,66 +99,6 @@ class Seed:
             records = [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
             names = [name for name in next(iter(records), {}) if name not in ("task", "update")]
             return {name: np.array([record[name] for record in records], float) for name in names}
-
-
-class Spread(NamedTuple):
-    """One metric over seeds, in percent. `values` has one entry per seed, None if unfinished."""
-
-    mean: float | None
-    sd: float | None
-    values: list[float | None]
-
-
-class Place(NamedTuple):
-    """Where a seed diverged, counted from 1."""
-
-    task: int
-    update: int
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One run in one object: what `lamaml run --json` prints and `summary.json` holds.
-
-    Accuracies are in percent. Lists have one entry per seed; means are over the finished seeds.
-    """
-
-    stream: str
-    learner: str
-    protocol: str
-    preset: str
-    seeds: list[int]
-    statuses: list[str]
-    diverged_at: list[Place | None]
-    ra: Spread
-    bti: Spread
-    la: Spread
-    fwt: Spread
-    published: Mapping[str, Sequence[float]]
-    num_tasks: int | None
-    num_samples: int | None
-    num_updates: int | None
-    ms_per_update: float | None
-    seconds: Seconds | None  # means per seed
-    settings: Mapping[str, Any]
-    changed: Sequence[str]
-    threads: int
-    facts_sha256: list[str | None]
-    data: list[str | None]
-    versions: Mapping[str, str]
-    out: str
-
-    def metric(self, name: str) -> Spread:
-        """The metric of that name, one of `METRICS`."""
-        found: Spread = getattr(self, name)
-        return found
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name; null where nothing is known."""
-        places = [place and place._asdict() for place in self.diverged_at]
-        seconds = self.seconds._asdict() if self.seconds else dict.fromkeys(Seconds._fields)
-        spreads = {name: self.metric(name)._asdict() for name in METRICS}
-        return vars(self) | spreads | {"diverged_at": places, "seconds": seconds}
 
 
 @dataclass(frozen=True)
@@ -235,6 +177,23 @@ class Run:
             for seed in self.seeds
         ]
         return pd.DataFrame(rows)
+
+    def model(self, seed: int | None = None) -> TrainedModel:
+        """The model that a seed has learned, from its newest good checkpoint.
+
+        Args:
+          seed: one of the run's; None for the first that has finished, else the first.
+
+        Raises:
+          DataUnavailable: the seed has no checkpoint yet.
+        """
+        if seed is None:
+            chosen = next(iter([*self.finished, *self.seeds]))
+        else:
+            known = {each.seed: each for each in self.seeds}
+            require(seed in known, "seed", seed, f"one of {sorted(known)}")
+            chosen = known[seed]
+        return trained_model(self.settings, chosen.seed, chosen.folder)
 
     def _over_seeds(self, metric: str) -> Spread:
         values = [_percent(seed, metric) for seed in self.seeds]
