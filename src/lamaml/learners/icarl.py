@@ -1,14 +1,15 @@
 """iCaRL (Rebuffi et al., 2017), in the task-incremental form of GEM's authors.
 
-    L = ℓ(θ; b) + λ Σ_{τ<t} KL(softmax z_τ ‖ softmax f_τ(x; θ))    x: one exemplar a class of task τ
+    L = ℓ(θ; b) + λ Σ_{τ<t} KL(softmax z_τ ‖ softmax f_τ(x; θ))  x: an exemplar per class of task τ
     θ ← θ − lr · clip(∇L)
     at a task's end: herd exemplars of its classes, shorten older sets, z ← f(exemplars; θ) for all
-    a row is answered with the class whose exemplars' mean output is nearest to its own
+    prediction: the class whose exemplars' mean output is nearest to the row's output
 
-f_τ are the outputs of task τ; distances are over all outputs. Where a task has no exemplars yet its
-first class is the answer, which scores chance.
-Deviation: all rows of a task are herded, where La-MAML's authors lose its last batch. Where all
-tasks share one head, each task keeps its own exemplars of every class.
+f_τ are the outputs in the head of task τ when z was stored; an output added later has no target.
+Distances are over all outputs in any head, and only classes in the head of the row's task are
+predicted. A task without exemplars is answered with its first class, which scores chance.
+Deviation: all rows of a task are herded; the code of La-MAML's authors loses the last batch. Where
+all tasks share one head, each task keeps its own exemplars of every class.
 """
 
 from collections.abc import Callable
@@ -17,8 +18,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lamaml._trees import global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm, named_keys
+from lamaml.learners.gradients import clip_to_norm, descend, named_keys
 from lamaml.memory import (
     Exemplars,
     TaskRows,
@@ -34,20 +36,19 @@ from lamaml.memory import (
 from lamaml.models import Heads, head_mask
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
-_BLOCK = 10  # exemplars to a gradient: only as many blocks are computed as hold any
-_SLICE = 250  # rows to a pass of the network at a task's end
-_UNKNOWN = (
-    -1e29
-)  # the nearness of a class without exemplars: below any other, above a closed output's
+_BLOCK = 10  # exemplars per gradient; blocks without a drawn exemplar are not computed
+_SLICE = 250  # rows per pass of the network at a task's end
+_UNKNOWN = -1e29  # nearness of a class without exemplars: above that of a closed output
 
 
 class ICaRLState(NamedTuple):
-    """What iCaRL needs."""
+    """State of iCaRL: weights, exemplars, distillation targets, rows of the current task."""
 
     params: Params  # θ
     exemplars: Exemplars
     targets: jax.Array  # z, (M, outputs), of the exemplars at the last task's end
-    rows: TaskRows  # of the task under way
+    rows: TaskRows  # of the current task
+    has_target: jax.Array  # (M, outputs), which outputs were in the exemplar's head at that time
 
 
 def icarl(
@@ -61,7 +62,7 @@ def icarl(
     distillation: float = 1.0,
     max_norm: float | None = 2.0,
 ) -> Learner:
-    """SGD that holds the outputs on exemplars still, and answers by nearest class mean.
+    """SGD with distillation on exemplars; predicts the nearest class mean.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
@@ -69,7 +70,7 @@ def icarl(
       heads: which outputs belong to each task; None where all tasks share one head.
       learning_rate: lr > 0.
       memory_size: M, exemplars of all classes together.
-      task_size: rows of the task under way that can be kept for herding.
+      task_size: rows of the current task that can be kept for herding.
       distillation: λ ≥ 0.
       max_norm: c, gradients are clipped to this norm; None for no clipping.
 
@@ -90,15 +91,16 @@ def icarl(
 
     def init(params: Params, batch: Batch) -> ICaRLState:
         exemplars = empty_exemplars(batch, memory_size)
-        outputs = jax.eval_shape(apply, params, exemplars.x)
-        return ICaRLState(
-            params, exemplars, jnp.zeros(outputs.shape), empty_task_rows(batch, task_size)
-        )
+        shape = jax.eval_shape(apply, params, exemplars.x).shape
+        rows = empty_task_rows(batch, task_size)
+        return ICaRLState(params, exemplars, jnp.zeros(shape), rows, jnp.zeros(shape, bool))
 
-    def forgotten(params: Params, rows: Batch, targets: jax.Array) -> jax.Array:
-        """Σ weight · KL(softmax z_τ ‖ softmax f_τ)."""
+    def divergence(
+        params: Params, rows: Batch, targets: jax.Array, has_target: jax.Array
+    ) -> jax.Array:
+        """Return Σ weight · KL(softmax z_τ ‖ softmax f_τ)."""
         given, wanted = (
-            jax.nn.log_softmax(head_mask(logits, rows.task, heads))
+            jax.nn.log_softmax(head_mask(logits, jnp.arange(len(logits)), has_target))
             for logits in (apply(params, rows.x), targets)
         )
         return jnp.sum(rows.weight[:, None] * jnp.exp(wanted) * (wanted - given))
@@ -114,7 +116,8 @@ def icarl(
             places = order[number]
             rows = Batch(*(field[places] for field in past[:4]))
             rows = rows._replace(weight=jnp.where(number < num_drawn, rows.weight, 0.0))
-            more = jax.value_and_grad(forgotten)(state.params, rows, state.targets[places])
+            stored = state.targets[places], state.has_target[places]
+            more = jax.value_and_grad(divergence)(state.params, rows, *stored)
             value, gradient = jax.tree.map(jnp.add, done, more)
             return value, gradient
 
@@ -131,15 +134,21 @@ def icarl(
 
         rows = kept_rows(state.rows)
         logits = jax.lax.map(output, rows.x, batch_size=_SLICE)
-        own = head_mask(jnp.ones_like(logits), rows.task, heads) > 0
-        features = jnp.where(own, logits, 0.0)  # f_τ
+        features = jnp.where(in_head(logits, rows.task), logits, 0.0)  # f_τ
         exemplars = add_sets(state.exemplars, rows, features, logits.shape[-1])
         targets = jax.lax.map(output, exemplars.x, batch_size=_SLICE)
-        return ICaRLState(state.params, exemplars, targets, clear(state.rows))
+        has_target = in_head(targets, exemplars.task)
+        return ICaRLState(state.params, exemplars, targets, clear(state.rows), has_target)
+
+    def in_head(logits: jax.Array, task: jax.Array) -> jax.Array:
+        return head_mask(jnp.ones_like(logits), task, heads) > 0
 
     def predict(state: ICaRLState, x: jax.Array, task: jax.Array) -> jax.Array:
-        outputs = apply(state.params, x)
-        remembered = apply(state.params, state.exemplars.x)
+        def features(rows: jax.Array) -> jax.Array:
+            logits = apply(state.params, rows)
+            return logits if heads is None else jnp.where(jnp.any(heads, axis=0), logits, 0.0)
+
+        outputs, remembered = features(x), features(state.exemplars.x)
         means, known = class_means(state.exemplars, remembered, outputs.shape[-1])
         gaps = jax.lax.map(lambda mean: jnp.sum(jnp.square(outputs - mean), axis=1), means).T
         nearness = jnp.where(known, -gaps, _UNKNOWN)

@@ -191,6 +191,35 @@ def test_a_shared_head_answers_with_any_class_that_has_exemplars():
     assert len(set(answers)) > 1
 
 
+def test_an_output_added_later_does_not_enter_the_distillation():
+    """Targets of three outputs, laid into a state of six as an estimator grows its head."""
+    grown = compiled(None, max_norm=None)
+    state = trained(grown, 1)
+    fresh = grown.init(state.params, network_batch(0))
+    old = state.has_target.at[:, 3:].set(False)
+    state = state._replace(targets=state.targets.at[:, 3:].set(99.0), has_target=old)
+    assert not fresh.has_target.any()  # so that new columns are closed
+    moved = jax.tree.map(lambda p: p + 0.3, state.params)
+    after, info = nothing(state._replace(params=moved), grown)
+    other = state._replace(params=moved, targets=state.targets.at[:, 3:].set(-7.0))
+    same, expected = nothing(other, grown)
+    assert float(info["loss"]) == float(expected["loss"]) > 0
+    assert_close(after.params, same.params)
+    np.testing.assert_array_equal(after.params["head"]["bias"][3:], moved["head"]["bias"][3:])
+
+
+def test_a_class_in_no_head_is_never_predicted_and_its_output_not_compared():
+    table = np.array([[True, True, False, True, False, False]] * 3)
+    learner = icarl(cross_entropy(MODEL.apply, table), heads=table, **SETTINGS)
+    state = trained(compiled(None), 3)
+    x, task = network_batch(94, 40).x, jnp.arange(40) % 3
+    answers = np.asarray(learner.predict(state, x, task))
+    assert set(answers) <= {0, 1, 3}
+    moved = jax.tree.map(jnp.copy, state.params)
+    moved["head"]["weight"] = moved["head"]["weight"].at[4].set(50.0)
+    np.testing.assert_array_equal(learner.predict(state._replace(params=moved), x, task), answers)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
