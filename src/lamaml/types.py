@@ -31,6 +31,14 @@ class Batch(NamedTuple):
     last: jax.Array | bool = True
     position: jax.Array | None = None  # (n,) int32, the row's number in the stream
 
+    def at_glance(
+        self, glance: jax.Array | int, glances: int, *, is_first_pass: jax.Array | bool
+    ) -> "Batch":
+        """Return the batch with `first` and `last` set for one of its glances, counted from 0."""
+        return self._replace(
+            first=is_first_pass & (glance == 0), last=is_first_pass & (glance == glances - 1)
+        )
+
 
 Loss = Callable[[Params, Batch], jax.Array]
 """The weighted mean loss of the rows of a batch."""

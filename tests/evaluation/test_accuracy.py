@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lamaml._trees import pad_rows
 from lamaml.evaluation import evaluator
-from lamaml.evaluation.accuracy import SLICE, pad_rows, row_tasks
+from lamaml.evaluation.accuracy import SLICE, row_tasks
 from lamaml.types import Examples, Learner, Model, Stream
 
 

@@ -3,7 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lamaml.evaluation.alignment import alignment, cosine, with_alignment
+from lamaml._trees import cosine
+from lamaml.evaluation.alignment import alignment, with_alignment
 from lamaml.learners import er
 from lamaml.models import cross_entropy, mlp, task_heads
 from lamaml.types import Batch

@@ -26,7 +26,7 @@ from lamaml.learners import LEARNERS, RESULTS_VERSIONS
 from lamaml.models import cnn, cross_entropy, mlp, task_heads
 from lamaml.streams import arrays, digits_rotations
 from lamaml.streams.transforms import CropFlip, Standardise
-from lamaml.training.loop import Schedule, train
+from lamaml.training import Schedule, train
 from lamaml.types import Model, Stream
 
 FOLDER = Path(__file__).parent / "golden"

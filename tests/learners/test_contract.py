@@ -21,7 +21,8 @@ from lamaml.experiments.storing.origin import Origin
 from lamaml.learners import LEARNERS
 from lamaml.testing import checks_of
 from lamaml.testing._subject import Subject
-from lamaml.training.loop import Checkpoint, Seconds
+from lamaml.training import Checkpoint
+from lamaml.training.checkpoint import Seconds
 
 
 class Case(NamedTuple):

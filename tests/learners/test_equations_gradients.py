@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import assert_close, assert_same_bits, batch_of
 
+from lamaml._trees import global_norm
 from lamaml.learners.gradients import (
     clamp,
     clip_to_norm,
     constant_rates,
     descend,
     describe,
-    global_norm,
     join,
     named_keys,
     positive,

@@ -13,7 +13,7 @@ from lamaml.learners import LEARNERS
 from lamaml.learners.gradients import descend, join, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
 from lamaml.testing import learner_checks
-from lamaml.training.loop import train
+from lamaml.training import train
 from lamaml.types import Batch, Learner, Loss, Params
 
 

@@ -15,8 +15,8 @@ import pytest
 from lamaml.errors import Diverged, InvalidArgument
 from lamaml.learners import er, la_maml
 from lamaml.models import cross_entropy, mlp
-from lamaml.training import loop
-from lamaml.training.loop import Schedule, _evaluated_after, train, updates_per_task
+from lamaml.training import Schedule, loop, train
+from lamaml.training.loop import _evaluated_after, updates_per_task
 from lamaml.types import Examples, Learner, Model, Stream, Task
 
 SIZES = (7, 4)
@@ -403,7 +403,7 @@ def test_numbers_of_python_in_a_state_are_arrays_like_the_others():
         return Counted(state.params, state.count + 1, state.share / 2), {"loss": jnp.zeros(())}
 
     counter = Learner(lambda params, batch: Counted(params, 0, 1.0), update)
-    begun = loop.untrained(rows_stream(), constant_model(), counter, 0)
+    begun = loop.initial_state(rows_stream(), constant_model(), counter, 0)
     assert [leaf.dtype.name for leaf in begun[1:]] == ["int32", "float32"]
     ended = run_to_end(rows_stream(), constant_model(), counter, Schedule(3), 0).state
     assert [int(ended.count), float(ended.share)] == [5, 2**-5]

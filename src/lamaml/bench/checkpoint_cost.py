@@ -19,7 +19,8 @@ from lamaml.experiments.storing.records import CHECKPOINT_EVERY
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.streams.transforms import Scale
-from lamaml.training.loop import Checkpoint, Schedule, Seconds, train
+from lamaml.training import Checkpoint, Schedule, train
+from lamaml.training.checkpoint import Seconds
 from lamaml.types import Examples, Learner, Model, State, Stream, Task
 
 ROUNDS = 3

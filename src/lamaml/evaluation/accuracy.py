@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamaml._trees import pad_rows
 from lamaml.models import head_mask, task_heads
 from lamaml.types import Examples, Learner, Model, Preprocess, State, Stream
 
@@ -46,14 +47,6 @@ def row_tasks(y: np.ndarray, task: int, classes_per_task: int | None) -> np.ndar
     if classes_per_task is None:
         return np.full(len(y), task, np.int32)
     return (y // classes_per_task).astype(np.int32)
-
-
-def pad_rows(rows: np.ndarray, size: int, value: int = 0) -> np.ndarray:
-    """The rows, filled up to the given number of them."""
-    missing = size - len(rows)
-    if missing == 0:
-        return rows
-    return np.pad(rows, [(0, missing)] + [(0, 0)] * (rows.ndim - 1), constant_values=value)
 
 
 @functools.lru_cache(maxsize=8)

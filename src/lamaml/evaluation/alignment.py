@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lamaml._trees import cosine
 from lamaml.learners.gradients import named_keys
 from lamaml.memory import sample
 from lamaml.types import Batch, Info, Learner, Loss, Params, State
@@ -32,22 +33,6 @@ class Alignment(NamedTuple):
 def trunk(params: Params) -> Params:
     """All weights but those of the head."""
     return {name: layer for name, layer in params.items() if name != "head"}
-
-
-def dot(one: Params, other: Params) -> jax.Array:
-    """One · other, over all weights."""
-    products = jax.tree.map(lambda a, b: jnp.sum(a * b), one, other)
-    return jnp.sum(jnp.array(jax.tree.leaves(products)))
-
-
-def cosine(one: Params, other: Params) -> jax.Array:
-    """The cosine of two gradients.
-
-    >>> cosine({"w": jnp.array([1.0, 0.0])}, {"w": jnp.array([-2.0, 0.0])})
-    Array(-1., dtype=float32)
-    """
-    lengths = jnp.sqrt(dot(one, one)) * jnp.sqrt(dot(other, other))
-    return jnp.where(lengths > 0, dot(one, other) / jnp.where(lengths > 0, lengths, 1.0), jnp.nan)
 
 
 def alignment(one: Params, other: Params) -> Alignment:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lamaml._trees import dot, global_norm
 from lamaml.errors import require
-from lamaml.learners.gem import dot
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm, named_keys
+from lamaml.learners.gradients import clip_to_norm, descend, named_keys
 from lamaml.learners.inner_loop import chunks
 from lamaml.memory import RingBuffer, check_ring, empty_ring, push_to_ring, rows_before
 from lamaml.types import Batch, Info, Learner, Loss, Params

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import jax
 
+from lamaml._trees import global_norm
 from lamaml.errors import require
 from lamaml.learners.gradients import (
     clip_to_norm,
     constant_rates,
     descend,
-    global_norm,
     join,
     named_keys,
 )

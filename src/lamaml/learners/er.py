@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import jax
 
+from lamaml._trees import global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm, join, named_keys
+from lamaml.learners.gradients import clip_to_norm, descend, join, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
 from lamaml.types import Batch, Info, Learner, Loss, Params
 

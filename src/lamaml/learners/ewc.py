@@ -14,8 +14,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lamaml._trees import global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm
+from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.memory import TaskRows, clear, empty_task_rows, keep, kept_rows
 from lamaml.types import Batch, Info, Learner, Loss, Params
 

@@ -20,8 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamaml._trees import dot, global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm
+from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.memory import RingBuffer, check_ring, empty_ring, push_to_ring, rows_of
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
@@ -92,12 +93,6 @@ def gem(
         return GEMState(params, rows, memory), info | {"violations": jnp.sum(products < 0)}
 
     return Learner(init, update)
-
-
-def dot(left: Params, right: Params) -> jax.Array:
-    """The inner product of two trees taken as vectors."""
-    pairs = zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True)
-    return sum((jnp.vdot(a, b) for a, b in pairs), start=jnp.zeros(()))
 
 
 def project(

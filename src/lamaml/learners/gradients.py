@@ -5,10 +5,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lamaml._trees import global_norm
 from lamaml.types import Batch, Info, Params
 
 
-class Keys(NamedTuple):
+class UpdateKeys(NamedTuple):
     """The random draws of one update, by purpose, so that two learners can be given the same."""
 
     replay: jax.Array
@@ -16,9 +17,9 @@ class Keys(NamedTuple):
     noise: jax.Array
 
 
-def named_keys(key: jax.Array) -> Keys:
+def named_keys(key: jax.Array) -> UpdateKeys:
     """One key a purpose."""
-    return Keys(*jax.random.split(key, len(Keys._fields)))
+    return UpdateKeys(*jax.random.split(key, len(UpdateKeys._fields)))
 
 
 def join(replayed: Batch, batch: Batch) -> Batch:
@@ -31,11 +32,6 @@ def join(replayed: Batch, batch: Batch) -> Batch:
         lambda *fields: jnp.concatenate(fields), rows(replayed), rows(batch)
     )
     return batch._replace(x=x, y=y, task=task, weight=weight, position=position)
-
-
-def global_norm(tree: Params) -> jax.Array:
-    """The Euclidean norm of all leaves taken as one vector."""
-    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
 def clip_to_norm(tree: Params, max_norm: float | None) -> Params:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lamaml._trees import global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm
+from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.models import Heads, head_mask
 from lamaml.types import Batch, Info, Learner, Loss, Params
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import jax
 
+from lamaml._trees import global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, global_norm
+from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.types import Batch, Info, Learner, Loss, Params
 
 

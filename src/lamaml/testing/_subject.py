@@ -11,7 +11,7 @@ import numpy as np
 
 from lamaml.models import cross_entropy, mlp, task_heads
 from lamaml.streams import digits_rotations
-from lamaml.training.loop import Checkpoint, Schedule, train
+from lamaml.training import Checkpoint, Schedule, train
 from lamaml.types import Batch, Info, Learner, Model, Params, State, Stream
 
 NUM_TASKS, CLASSES_PER_TASK, MEMORY_SIZE, BATCH_SIZE = 3, 2, 12, 10  # of the small problem

@@ -1,1 +1,6 @@
-"""The training loop: tasks, epochs, glances, evaluation and checkpoints."""
+"""Training a learner on a stream: the loop, its checkpoints, random keys and compiled programs."""
+
+from lamaml.training.checkpoint import Checkpoint
+from lamaml.training.loop import Schedule, train
+
+__all__ = ["Checkpoint", "Schedule", "train"]

@@ -17,7 +17,7 @@ from lamaml.experiments.recipes.load import (
 )
 from lamaml.learners import LEARNERS
 from lamaml.models import MODELS, task_heads
-from lamaml.training.loop import Schedule
+from lamaml.training import Schedule
 from lamaml.types import Learner
 
 CELLS = [

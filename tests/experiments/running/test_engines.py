@@ -32,7 +32,7 @@ from lamaml.experiments.storing.environment import num_cores
 from lamaml.experiments.storing.locks import locked
 from lamaml.experiments.storing.records import SeedState, SeedStatus
 from lamaml.experiments.storing.results import Run
-from lamaml.training.loop import Seconds
+from lamaml.training.checkpoint import Seconds
 
 SmallPlan = Callable[..., Plan]
 BITS = ("accuracy.json", "diagnostics.jsonl", "facts.json")

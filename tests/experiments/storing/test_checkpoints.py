@@ -27,7 +27,8 @@ from lamaml.experiments.storing.checkpoints import (
     write_checkpoint,
 )
 from lamaml.experiments.storing.origin import Origin
-from lamaml.training.loop import Checkpoint, Seconds
+from lamaml.training import Checkpoint
+from lamaml.training.checkpoint import Seconds
 
 NUM_TASKS = 3
 ORIGIN = Origin({"learner": "er", "seed": 0, "sizes": (5, 5)}, {"jax": "1.0"}, "rows", "abc")

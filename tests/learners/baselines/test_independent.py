@@ -20,7 +20,7 @@ from lamaml.evaluation import metrics
 from lamaml.learners import independent, online
 from lamaml.models import cross_entropy, mlp
 from lamaml.streams import digits_permutations
-from lamaml.training.loop import Schedule, train
+from lamaml.training import Schedule, train
 
 NUM_TASKS = 3
 LEARNER = independent(

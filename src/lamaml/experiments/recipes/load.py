@@ -23,7 +23,7 @@ from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.experiments.recipes.probes import Parts, probed
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy, task_heads
-from lamaml.training.loop import Schedule
+from lamaml.training import Schedule
 from lamaml.types import Learner, Loss, Model, Stream
 
 PRESETS = ("authors", "paper", "tuned")

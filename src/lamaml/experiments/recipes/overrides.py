@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from lamaml._registry import find_learner, find_model, find_stream
 from lamaml.errors import InvalidArgument
 from lamaml.experiments.recipes.load import Recipe, recipe, setting_owners
-from lamaml.training.loop import Schedule
+from lamaml.training import Schedule
 
 _WORDS = {"none": None, "true": True, "false": False}
 _NAMES = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}

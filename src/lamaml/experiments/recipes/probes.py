@@ -15,7 +15,8 @@ from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.evaluation import blocks, inter_task, look_ahead, with_alignment, with_probes
 from lamaml.evaluation.probing import Probe, ProbeRows, after, every
 from lamaml.models import task_heads
-from lamaml.training.loop import Schedule, updates_per_task
+from lamaml.training import Schedule
+from lamaml.training.loop import updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
 LOOK_AHEAD_EVERY = 25  # updates, as in the paper's figure

@@ -27,7 +27,8 @@ from lamaml.experiments.storing.checkpoints import (
 from lamaml.experiments.storing.origin import Origin, origin_of
 from lamaml.experiments.storing.records import Accuracy, SeedState, SeedStatus
 from lamaml.experiments.storing.run_folder import clear_leftovers
-from lamaml.training.loop import Checkpoint, train, untrained, updates_per_task
+from lamaml.training import Checkpoint, train
+from lamaml.training.loop import initial_state, updates_per_task
 
 LOG = "diagnostics.jsonl"
 RATES = "rates"
@@ -110,7 +111,7 @@ def restore(experiment: Experiment, job: Job, origin: Origin) -> Found:
         clear_leftovers(folder)
         found = newest_good(
             folder,
-            lambda: untrained(*parts, job.seed),
+            lambda: initial_state(*parts, job.seed),
             len(updates),
             origin,
             check=lambda at: keep_lines(log, _num_made(at, updates)),

@@ -27,7 +27,8 @@ from safetensors.numpy import load, save
 from lamaml._io import atomic_write, plain, writing
 from lamaml.errors import DataCorrupt, LamamlError, Mismatch
 from lamaml.experiments.storing.origin import Origin
-from lamaml.training.loop import Checkpoint, Seconds
+from lamaml.training import Checkpoint
+from lamaml.training.checkpoint import Seconds
 from lamaml.types import State
 
 FORMAT = 1

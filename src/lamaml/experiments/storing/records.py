@@ -18,7 +18,7 @@ from lamaml._io import plain
 from lamaml.errors import DataCorrupt, require
 from lamaml.evaluation import Metrics
 from lamaml.experiments.recipes.load import Recipe
-from lamaml.training.loop import Seconds
+from lamaml.training.checkpoint import Seconds
 
 METRICS = Metrics._fields
 CHECKPOINT_EVERY = {"mlp": 500, "cnn": 50}  # updates: seconds of work, at a hundredth of their cost

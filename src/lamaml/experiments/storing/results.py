@@ -37,7 +37,7 @@ from lamaml.experiments.storing.records import (
 )
 from lamaml.experiments.storing.summary import Place, Spread, Summary
 from lamaml.experiments.storing.trained import TrainedModel, trained_model
-from lamaml.training.loop import Seconds
+from lamaml.training.checkpoint import Seconds
 
 if TYPE_CHECKING:
     import pandas as pd

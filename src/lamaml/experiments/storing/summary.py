@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lamaml.experiments.storing.records import METRICS
-from lamaml.training.loop import Seconds
+from lamaml.training.checkpoint import Seconds
 
 
 class Spread(NamedTuple):

@@ -17,7 +17,8 @@ from lamaml.experiments.storing.checkpoints import newest_good
 from lamaml.experiments.storing.origin import origin_of
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.models import head_mask, task_heads
-from lamaml.training.loop import Checkpoint, Keys, untrained
+from lamaml.training import Checkpoint
+from lamaml.training.loop import Keys, initial_state
 from lamaml.types import Batch, Params
 
 Tasks = int | np.ndarray
@@ -41,7 +42,7 @@ def trained_model(settings: RunSettings, seed: int, folder: Path) -> "TrainedMod
     stream = experiment.stream
     found = newest_good(
         folder,
-        lambda: untrained(stream, experiment.model, experiment.learner, seed),
+        lambda: initial_state(stream, experiment.model, experiment.learner, seed),
         len(stream.tasks),
         origin_of(settings, seed, stream),
         resuming=False,
