@@ -10,15 +10,17 @@ import numpy as np
 from safetensors.numpy import save
 
 from lamaml._io import atomic_write, writing
+from lamaml._trees import pad_rows
 from lamaml.errors import DataUnavailable, Diverged, InvalidArgument, require
-from lamaml.evaluation.accuracy import SLICE, pad_rows, row_tasks
+from lamaml.evaluation.accuracy import SLICE, row_tasks
 from lamaml.experiments.recipes.load import Experiment, realize
 from lamaml.experiments.storing.checkpoints import newest_good
 from lamaml.experiments.storing.origin import origin_of
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.models import head_mask, task_heads
 from lamaml.training import Checkpoint
-from lamaml.training.loop import Keys, initial_state
+from lamaml.training.keys import RunKeys, keys_from_seed
+from lamaml.training.loop import initial_state
 from lamaml.types import Batch, Params
 
 Tasks = int | np.ndarray
@@ -66,7 +68,7 @@ class TrainedModel:
     def __init__(self, experiment: Experiment, seed: int, checkpoint: Checkpoint) -> None:
         self.checkpoint, self.state = checkpoint, checkpoint.state
         self._stream, self._learner = experiment.stream, experiment.learner
-        self._schedule, self._key = experiment.schedule, Keys.from_seed(seed).update
+        self._schedule, self._key = experiment.schedule, keys_from_seed(RunKeys, seed).update
         self._num_fitted = 0  # updates made by partial_fit
         self._row_shape = self._stream.tasks[0].train.x.shape[1:]
         model, stream, learner = experiment.model, experiment.stream, experiment.learner
