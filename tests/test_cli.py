@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from lamaml.bench import Measurements
-from lamaml.cli import app as cli
+from lamaml.cli import demo, main
+from lamaml.cli.shared import print_table
 from lamaml.experiments.reporting.table import Table
 from processes import children, is_alive
 
@@ -60,7 +61,7 @@ class Lamaml:
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ending:
-            cli.main(arguments)
+            main(arguments)
         captured = self.capfd.readouterr()
         return int(ending.value.code or 0), captured.out, captured.err
 
@@ -296,10 +297,10 @@ def test_in_a_pipe_a_table_is_as_wide_as_it_is(
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     table = Table("wide", "", ["name", "data"], [["n" * 150, "d" * 150]])
-    cli._print(table.terminal)
+    print_table(table.terminal)
     assert f"{'n' * 150}  {'d' * 150}" in lamaml.capfd.readouterr().out
     monkeypatch.setenv("COLUMNS", "80")
-    cli._print(table.terminal)
+    print_table(table.terminal)
     told = lamaml.capfd.readouterr().out
     assert max(map(len, told.splitlines())) <= 80
     assert told.count("n") - 1 == told.count("d") - 1 == 150  # folded, and nothing cut off
@@ -414,7 +415,7 @@ def test_help_has_examples_and_loads_quickly(lamaml: Lamaml) -> None:
         assert f"lamaml {' '.join(words)}".strip() in out
     code = "import sys; from lamaml.cli import main\n"
     code += "try: main(sys.argv[1:])\nexcept SystemExit: sys.exit('jax' in sys.modules)"
-    for words in (("--help",), ("list",), ("--version",)):
+    for words in (("--help",), ("run", "--help"), ("--version",)):
         subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)
 
 
@@ -517,8 +518,8 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
 
 
 def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "DEMO_SEEDS", 1)
-    monkeypatch.setattr(cli, "DEMO_LEARNERS", ("online", "er"))
+    monkeypatch.setattr(demo, "SEEDS", 1)
+    monkeypatch.setattr(demo, "LEARNERS", ("online", "er"))
     code, out, _ = lamaml("demo", "--report", "pages/demo.html", "--out", "demo")
     assert code == 0
     assert "er classifies" in out

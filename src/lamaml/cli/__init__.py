@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: one module per command."""
 
 from lamaml.cli.app import main
 

@@ -1,0 +1,42 @@
+"""`lamaml demo`: four learners on ten tasks of rotated digits."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lamaml.cli.shared import Out, Overwrite, with_progress
+
+EXAMPLES = ("lamaml demo", "lamaml demo --report report.html --out runs/demo")
+LEARNERS = ("online", "er", "c_maml", "la_maml")
+SEEDS = 3
+
+
+def demo(
+    report: Annotated[Path, typer.Option(help="HTML page to write.")] = Path("report.html"),
+    out: Out = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Compare four learners on ten tasks of rotated digits. Needs no download."""
+    from lamaml.experiments.recipes.load import recipe
+    from lamaml.experiments.reporting.page import write_report
+    from lamaml.experiments.reporting.tables import comparison_table, reading
+    from lamaml.experiments.running.console import execute_with_progress, exit_code
+    from lamaml.experiments.running.plan import Plan, default_out
+    from lamaml.experiments.storing.records import RunSettings
+
+    folder = out or default_out("demo")
+    plans = [
+        Plan(RunSettings(recipe("digits_rotations", learner), range(SEEDS)), folder / learner)
+        for learner in LEARNERS
+    ]
+    console, progress = Console(), Console(stderr=True)
+    console.print("Ten tasks in sequence: digits, each task rotated by 18° more.")
+    runs = with_progress(lambda: execute_with_progress(plans, progress, None, overwrite))
+    summaries = [run.summary.to_json() for run in runs]
+    console.print(comparison_table(summaries, f"digits_rotations, {SEEDS} seeds"))
+    console.print(f"\n{reading(summaries)}", highlight=False)
+    write_report(runs, report)
+    typer.echo(f"\nReport: {report}    Run folders: {folder}")
+    raise typer.Exit(exit_code(runs))

@@ -1,0 +1,27 @@
+"""`lamaml resume`: continue interrupted runs."""
+
+from rich.console import Console
+
+from lamaml.cli.shared import Json, Processes, Runs, run_folders, show_runs, with_progress
+
+EXAMPLES = (
+    "lamaml resume runs/rotations",
+    "lamaml resume runs/demo            every run in a folder",
+    "lamaml resume runs/rotations --json > result.json",
+)
+
+
+def resume(runs: Runs, processes: Processes = None, as_json: Json = False) -> None:
+    """Continue interrupted runs, each seed from its last checkpoint.
+
+    The results are the same, bit for bit, as those of an uninterrupted run.
+    Finished and diverged seeds are not run again. If a checkpoint is damaged,
+    the one before it is used. Prints what [bold]lamaml run[/] prints, and with
+    --json one object per run.
+    """
+    from lamaml.experiments.running.console import resume_with_progress
+
+    folders = run_folders(runs)
+    console = Console(stderr=True)
+    found = with_progress(lambda: resume_with_progress(folders, console, processes))
+    show_runs(found, as_json)

@@ -1,0 +1,83 @@
+"""Options and output that several commands share."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console, RenderableType
+
+if TYPE_CHECKING:
+    from lamaml.experiments.storing.results import Run
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Out = Annotated[Path | None, typer.Option(help="Run folder (default: a new folder in runs/).")]
+Processes = Annotated[
+    int | None, typer.Option(min=1, help="Worker processes (default: one per core).")
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run in --out.")]
+Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that contain them.")]
+Tasks = Annotated[
+    int | None, typer.Option(min=1, help="Number of tasks to run (default: all of them).")
+]
+Samples = Annotated[
+    int | None, typer.Option(min=1, help="Training rows per task (default: the benchmark's).")
+]
+
+
+def with_progress(work: "Callable[[], list[Run]]") -> "list[Run]":
+    """Run work that may be stopped, and print which seeds failed."""
+    from lamaml.experiments.running.console import Stopped, failures
+
+    try:
+        runs = work()
+    except Stopped as stop:
+        print_error(str(stop))
+        raise typer.Exit(130) from None
+    for failure in failures(runs):
+        typer.echo(failure.traceback, err=True, nl=False)
+        print_error(failure.message)
+    return runs
+
+
+def show_runs(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
+    """Print each run and exit."""
+    from lamaml.experiments.reporting.tables import run_table
+    from lamaml.experiments.running.console import exit_code
+
+    for run in runs:
+        if as_json:
+            print_json(run.summary.to_json())
+        else:
+            print_table(run_table(run.summary.to_json()))
+            page = f"lamaml report {run.folder} --out report.html"
+            typer.echo(f"\nRun folder: {run.folder}    ({page})")
+    raise typer.Exit(exit_code(runs))
+
+
+def run_folders(given: Sequence[Path]) -> list[Path]:
+    """Returns the run folders in the given folders, each once."""
+    from lamaml.experiments.storing.results import find_runs
+
+    found = [folder for path in given for folder in find_runs(path)]
+    return list({folder.resolve(): folder for folder in found}.values())
+
+
+def print_table(table: RenderableType) -> None:
+    """Print a table, at its full width if the output is a file or a pipe."""
+    console = Console()
+    if not (console.is_terminal or "COLUMNS" in os.environ):
+        console.width = console.measure(table, options=console.options.update(width=1000)).maximum
+    console.print(table)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
+    typer.echo(json.dumps(value, allow_nan=False))
+
+
+def print_error(message: str) -> None:
+    """Print one line on standard error."""
+    typer.echo(f"lamaml: {' '.join(message.split())}", err=True)
