@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier
 
 from lamaml import LaMAMLClassifier
-from lamaml.estimators.report import bytes_of_rows
+from lamaml.estimators.report import stored_bytes
 from lamaml.streams import load_stream
 
 HIDDEN_SIZES = (100, 100)
@@ -58,7 +58,7 @@ def million(num_rows=1_000_000, budget=1_000_000, call=1000):
         y = rng.integers(0, 10, call)
         x = (centres[y] + 20 * rng.normal(size=(call, 64))).astype(np.float32)
         classifier.partial_fit(np.round(x) if end <= num_rows // 10 else x, y)
-        most = max(most, bytes_of_rows(classifier._learned))
+        most = max(most, stored_bytes(classifier._fitted))
         if end % (num_rows // 10) == 0:
             sizes.append(resident_bytes())
             kept = classifier.report_.memory_rows

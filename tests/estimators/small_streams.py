@@ -27,7 +27,9 @@ def blobs(num_rows, num_classes=3, num_columns=4, seed=0):
 
 def bits(estimator):
     """All that an estimator holds, as bytes, but for the time it took."""
-    numbers = vars(estimator) | {"_num_bad_rows": estimator._num_bad_rows, "_seconds": 0}
+    fitted = {} if estimator._fitted is None else vars(estimator._fitted)
+    counts = {"_num_bad_rows": estimator._num_bad_rows, "_seconds": 0, "_fitted": fitted}
+    numbers = vars(estimator) | counts
     leaves, structure = jax.tree.flatten(numbers)
     return str(structure), [
         (leaf.shape, str(leaf.dtype), np.asarray(leaf).tobytes())

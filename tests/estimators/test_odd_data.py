@@ -12,7 +12,7 @@ from small_streams import bits, blobs, classifier, regressor
 
 from lamaml import LaMAMLClassifier, LaMAMLRegressor, evaluate_prequential, plot_rates
 from lamaml.errors import Forked, InvalidArgument
-from lamaml.estimators._holdout import set_aside
+from lamaml.estimators._holdout import choose_held_out
 from lamaml.models import cnn
 
 X, Y = blobs(120)
@@ -45,7 +45,7 @@ def test_what_dates_are_counted_from_is_saved(tmp_path):
 
 
 def test_rows_that_are_not_scaled_are_read_as_they_are():
-    assert classifier(scale=False).partial_fit(X + 1e8, Y)._learned.origins.inputs is None
+    assert classifier(scale=False).partial_fit(X + 1e8, Y)._fitted.offsets.inputs is None
 
 
 def test_the_weight_of_a_bad_row_does_not_count():
@@ -118,7 +118,7 @@ def test_the_loss_of_the_last_batch_is_of_its_own_task():
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 1 / 3, 0.34, 0.4, 0.5])
 def test_the_share_held_out_is_the_one_asked_for(share):
-    calls = [set_aside(7, first, share) for first in range(0, 7000, 7)]
+    calls = [choose_held_out(7, first, share) for first in range(0, 7000, 7)]
     assert abs(np.concatenate(calls).mean() - share) < 1e-3
 
 

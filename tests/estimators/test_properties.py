@@ -125,7 +125,8 @@ def test_bad_rows_are_skipped_and_a_budget_is_kept(stream, budget):
             continue
         model.partial_fit(call.x, call.y)
         skipped += int(call.bad.sum())
-        kept = (model._learned.state.memory, model._learned.held_out[:-1], model._learned.last)
+        fitted = model._fitted
+        kept = (fitted.learner_state.memory, fitted.holdout[:-1], fitted.last_batch[:-1])
         used = sum(leaf.nbytes for leaf in jax.tree.leaves(kept))
         assert used <= budget
         report = model.report_

@@ -30,7 +30,7 @@ def test_the_scale_of_targets_does_not_matter():
     assert abs((large - 5e4).mean() / 1e3 - small.mean()) < 0.05
 
 
-def test_a_constant_target_is_learned_as_it_is():
+def test_a_constant_target_is_fitted_as_it_is():
     assert np.allclose(regressor().fit(X[:50], np.full(50, 7.0)).predict(X), 7, atol=1)
 
 
@@ -46,7 +46,7 @@ def test_bad_targets_are_rows_that_are_bad():
     assert model.report_.bad_rows_skipped == 1
 
 
-def test_a_learner_that_answers_with_classes_is_refused():
+def test_a_learner_that_answers_add_classes_is_refused():
     with pytest.raises(InvalidArgument, match="icarl"):
         regressor(learner="icarl").fit(X, Y)
     with pytest.raises(InvalidArgument, match="real numbers"):

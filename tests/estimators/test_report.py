@@ -33,10 +33,11 @@ def test_it_counts(model):
     assert report.memory_rows == sum(report.memory_by_class.values()) == 20
     youngest, median, oldest = report.memory_ages
     assert 0 <= youngest <= median <= oldest < 420
-    held = model._learned.state.memory
+    held = model._fitted.learner_state.memory
     assert report.updates == 42
     assert report.held_out_rows == 2  # of 8 set aside: a tenth of the memory
     sizes = [held.x.nbytes, held.y.nbytes, held.task.nbytes, held.num_seen.nbytes]
+    sizes.append(held.position.nbytes)
     last = 10 * (4 * 4 + 8)
     assert report.memory_bytes == sum(sizes) + 2 * (4 * 4 + 20) + last
     assert report.bytes > report.memory_bytes

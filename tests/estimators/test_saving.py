@@ -13,6 +13,7 @@ from small_streams import bits, blobs, classifier, regressor
 from lamaml import LaMAMLClassifier, LaMAMLRegressor
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators import _saving
+from lamaml.learners import online
 from lamaml.models import mlp
 
 X, Y = blobs(130, num_classes=4)
@@ -112,20 +113,6 @@ def test_every_damaged_file_is_refused(saved):
             LaMAMLClassifier.load(saved)
 
 
-def test_a_file_of_the_first_format_is_read(saved, monkeypatch):
-    facts = _saving._facts
-    monkeypatch.setattr(_saving, "VERSION", 1)
-    monkeypatch.setattr(_saving, "_facts", lambda learned: _without(facts(learned), "last_task"))
-    model = classifier().partial_fit(X, NAMES, task="one")
-    model.save(saved)
-    monkeypatch.undo()
-    assert bits(LaMAMLClassifier.load(saved)) == bits(model)
-
-
-def _without(facts, name):
-    return {other: fact for other, fact in facts.items() if other != name}
-
-
 def test_foreign_files_are_refused(saved, tmp_path, monkeypatch):
     with pytest.raises(DataUnavailable, match="no such file"):
         LaMAMLClassifier.load(tmp_path / "nothing")
@@ -133,12 +120,12 @@ def test_foreign_files_are_refused(saved, tmp_path, monkeypatch):
         LaMAMLRegressor.load(saved)
     pickled = tmp_path / "pickle"
     pickled.write_bytes(pickle.dumps(classifier()))
-    with pytest.raises(DataCorrupt, match="not a whole safetensors file"):
+    with pytest.raises(DataCorrupt, match="not a complete safetensors file"):
         LaMAMLClassifier.load(pickled)
     monkeypatch.setattr(_saving, "VERSION", _saving.VERSION + 1)
     classifier().partial_fit(X, NAMES).save(saved)
     monkeypatch.undo()
-    with pytest.raises(DataCorrupt, match=f"reads up to {_saving.VERSION}"):
+    with pytest.raises(DataCorrupt, match=f"expected format {_saving.VERSION}"):
         LaMAMLClassifier.load(saved)
 
 
@@ -161,3 +148,26 @@ def test_what_json_cannot_hold_is_refused(tmp_path):
     with pytest.raises(InvalidArgument, match="cannot be saved"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+def own_learner(loss, *, learning_rate):
+    return online(loss, learning_rate=learning_rate)
+
+
+def local_learner():
+    def own_learner(loss, *, learning_rate):
+        return online(loss, learning_rate=learning_rate)
+
+    return own_learner
+
+
+@pytest.mark.parametrize("learner", [own_learner, local_learner(), f"{__name__}:own_learner"])
+def test_a_learner_of_another_module_must_be_given_again(learner, tmp_path):
+    """A file that could name a module to import could run code."""
+    options = {"learning_rate": 0.1}
+    model = classifier(learner=learner, learner_options=options).partial_fit(X, Y)
+    model.save(tmp_path / "model")
+    with pytest.raises(InvalidArgument, match=r"own_learner.*pass it as learner="):
+        LaMAMLClassifier.load(tmp_path / "model")
+    again = LaMAMLClassifier.load(tmp_path / "model", learner=learner)
+    assert bits(again) == bits(model)

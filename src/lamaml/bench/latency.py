@@ -9,7 +9,7 @@ import numpy as np
 
 from lamaml.bench.results import EstimatorLatency
 from lamaml.bench.timing import best_seconds
-from lamaml.estimators._config import settings_of
+from lamaml.estimators._config import learner_settings
 from lamaml.estimators.classifier import LaMAMLClassifier
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
@@ -44,7 +44,7 @@ def estimator_latency(threads: int) -> EstimatorLatency:
 def bare_update(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
     """Returns the compiled update of La-MAML alone, with the settings of the classifier."""
     model = mlp(784, 10)
-    learner = la_maml(cross_entropy(model.apply), **settings_of("la_maml", {}, 200, False))
+    learner = la_maml(cross_entropy(model.apply), **learner_settings("la_maml", {}, 200))
     rows = jnp.asarray(x), jnp.asarray(y, jnp.int32), jnp.zeros(10, jnp.int32), jnp.ones(10)
     batch, key = Batch(*rows), jax.random.key(0)
     update = jax.jit(learner.update, donate_argnums=0)

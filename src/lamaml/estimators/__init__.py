@@ -1,4 +1,4 @@
-"""La-MAML for anyone's stream: estimators that take and give what scikit-learn's do."""
+"""Estimators with the interface of scikit-learn: classifier, regressor, report and plots."""
 
 from lamaml.estimators.classifier import LaMAMLClassifier
 from lamaml.estimators.plots import plot_forgetting, plot_rates

@@ -1,13 +1,14 @@
-"""What the classifier and the regressor share: parameters, checks, and calls that happen whole.
+"""What the classifier and the regressor share: parameters, reading of rows, atomic calls, saving.
 
-A call succeeds, or it leaves the estimator as it was: what it learns is put together on the side,
-in a new `Learned`, and what scikit-learn's checks set on the way is taken back on an error.
+A call succeeds, or it leaves the estimator as it was: the new `FittedState` is computed on a copy
+and swapped in on success, and attributes that scikit-learn's checks have set are restored.
 """
 
 import abc
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,44 +17,58 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_consistent_length
 
 from lamaml.errors import DataCorrupt, InvalidArgument, unknown_name
-from lamaml.estimators import _saving
-from lamaml.estimators._config import Design, Network, answers_itself, num_outputs_of, settings_of
-from lamaml.estimators._fitting import gone_through, study
-from lamaml.estimators._labels import Labels, TaskId, as_task, with_task
-from lamaml.estimators._parameters import check_count, check_share, network_given
-from lamaml.estimators._processes import check_process
+from lamaml.estimators._compiled import has_predict
+from lamaml.estimators._config import (
+    Builder,
+    Config,
+    Network,
+    choose_num_outputs,
+    learner_settings,
+)
+from lamaml.estimators._fitting import fit_rows, run_updates
+from lamaml.estimators._labels import Labels, TaskId, add_task, check_task
 from lamaml.estimators._rows import (
     DTYPES,
-    Origins,
+    Offsets,
     Rows,
     as_float32,
     bad_rows,
-    missing_labels,
-    narrowest,
-    origin_of,
-    refusal,
+    bad_rows_error,
+    find_offsets,
+    narrowest_dtype,
 )
-from lamaml.estimators._state import Learned, started
-from lamaml.estimators._validation import read_inputs, read_weights, relative
-from lamaml.estimators.report import Report, report_of
+from lamaml.estimators._saving import SavedEstimator, read_estimator, write_estimator
+from lamaml.estimators._state import FittedState, initial_state
+from lamaml.estimators._validation import (
+    check_count,
+    check_fraction,
+    check_network,
+    check_process,
+    find_bad_rows,
+    normalise,
+    read_inputs,
+    read_targets,
+    read_weights,
+)
+from lamaml.estimators.report import Report, make_report
 
 BAD_ROWS = ("raise", "skip")
 
 
 class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
-    """A learner of this package behind scikit-learn's interface."""
+    """A learner with scikit-learn's interface."""
 
     _is_regression: bool
-    _learned: Learned | None = None
+    _fitted: FittedState | None = None
     _num_bad_rows = 0
     _seconds = 0.0
 
     def __init__(
         self,
-        learner: str = "la_maml",
+        learner: str | Builder = "la_maml",
         *,
         learner_options: Mapping[str, Any] | None = None,
         model: Network | None = None,
@@ -83,88 +98,105 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         self.random_state = random_state
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether a call has succeeded."""
-        return self._learned is not None
+        """Return whether a call of `fit` or `partial_fit` has succeeded."""
+        return self._fitted is not None
 
     @property
     def report_(self) -> Report:
-        """What it is doing: what it has seen and keeps, its rates, its losses, what it forgets."""
-        return report_of(self._known(), self._num_bad_rows, self._seconds)
+        """Rows seen and stored, learning rates, losses and forgetting, computed now."""
+        return make_report(self._require_fitted(), self._num_bad_rows, self._seconds)
 
     def save(self, path: str | Path) -> None:
-        """Write everything learned to one safetensors file, whole or not at all."""
-        parameters = self.get_params(deep=False)
-        names = self.__dict__.get("feature_names_in_")
-        settings = {
-            "class": type(self).__name__,
-            "parameters": {name: parameters[name] for name in parameters if name != "model"},
-            "feature_names": None if names is None else names.tolist(),
-            "num_bad_rows": self._num_bad_rows,
-            "seconds": self._seconds,
-        }
-        _saving.write(path, settings, self._known())
-
-    @classmethod
-    def load(cls, path: str | Path, *, model: Network | None = None) -> Self:
-        """Read what `save` wrote; the estimator goes on from there to the same bits.
+        """Write the fitted estimator to one safetensors file, atomically.
 
         Args:
-          path: of the file. Reading it runs no code.
-          model: the network it was made with, if it was given one of its own.
+          path: of the file, which is replaced if it exists.
+
+        Raises:
+          InvalidArgument: a parameter cannot be stored, such as a `RandomState`.
         """
-        settings, learned = _saving.read(path, model)
-        if settings["class"] != cls.__name__:
-            raise DataCorrupt(f"{path}: holds a {settings['class']}, not a {cls.__name__}")
-        parameters = settings["parameters"]
-        estimator = cls(**parameters | {"hidden_sizes": tuple(parameters["hidden_sizes"])})
-        estimator.model = model
-        estimator._learned = learned
-        estimator._num_bad_rows, estimator._seconds = settings["num_bad_rows"], settings["seconds"]
-        estimator.n_features_in_ = learned.design.num_columns
-        if settings["feature_names"] is not None:
-            estimator.feature_names_in_ = np.array(settings["feature_names"], object)
+        fitted = self._require_fitted()
+        parameters = self.get_params(deep=False)
+        names = self.__dict__.get("feature_names_in_")
+        saved = SavedEstimator(
+            class_name=type(self).__name__,
+            parameters={name: parameters[name] for name in parameters if name != "model"},
+            feature_names=None if names is None else names.tolist(),
+            num_bad_rows=self._num_bad_rows,
+            seconds=self._seconds,
+            fitted=fitted,
+        )
+        write_estimator(path, saved)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        model: Network | None = None,
+        learner: str | Builder | None = None,
+    ) -> Self:
+        """Return the estimator that `save` wrote; it continues exactly where the saved one was.
+
+        Args:
+          path: of the file. Reading it runs no code from the file and imports nothing it names.
+          model: the network it was saved with, if that was a parameter.
+          learner: the learner it was saved with, if that was a function or "module:function".
+
+        Raises:
+          DataUnavailable, DataCorrupt: the file is missing, damaged or of another class.
+          InvalidArgument, Mismatch: the model or the learner is missing or another one.
+        """
+        saved = read_estimator(path, model, learner)
+        if saved.class_name != cls.__name__:
+            raise DataCorrupt(f"{path}: holds a {saved.class_name}, not a {cls.__name__}")
+        estimator = cls(**saved.parameters, model=model)
+        estimator._fitted = saved.fitted
+        estimator._num_bad_rows, estimator._seconds = saved.num_bad_rows, saved.seconds
+        estimator.n_features_in_ = saved.fitted.config.num_columns
+        if saved.feature_names is not None:
+            estimator.feature_names_in_ = np.array(saved.feature_names, object)
         return estimator
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and joblib: NumPy arrays, whatever device the numbers are on."""
+        """Return the attributes for pickle and joblib, with NumPy arrays instead of JAX's."""
         kept = dict(super().__getstate__())
-        if self._learned is not None:
-            state = jax.tree.map(np.asarray, self._learned.state)
-            kept["_learned"] = self._learned._replace(state=state)
+        if self._fitted is not None:
+            state = jax.tree.map(np.asarray, self._fitted.learner_state)
+            kept["_fitted"] = replace(self._fitted, learner_state=state)
         return kept
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        with self._whole_or_not_at_all():
+        with self._atomic_call():
             check_count("epochs", self.epochs)
-            self._learned, self._num_bad_rows, self._seconds = None, 0, 0.0
-            check_process()
+            self._fitted, self._num_bad_rows, self._seconds = None, 0, 0.0
             x, shape = read_inputs(self, X)
-            rows, labels, origins = self._rows(x, y, sample_weight, classes=None)
-            learned = self._start(rows, shape, labels, origins)
-            order = np.random.default_rng(learned.seed)
-            shuffled = order.permutation(rows.size)
-            labels = self._with_task(labels, rows, None)
-            learned = study(learned, rows.part(shuffled), labels, None, share=0.0)
+            rows, labels, offsets = self._read_rows(x, y, sample_weight, classes=None)
+            fitted = self._initial_state(rows, shape, labels, offsets)
+            rng = np.random.default_rng(fitted.seed)
+            labels = self._add_task(labels, rows, None)
+            shuffled = rows.take(rng.permutation(rows.size))
+            fitted = fit_rows(fitted, shuffled, labels, None, held_out=0.0)
             for _ in range(self.epochs - 1):
-                shuffled = order.permutation(rows.size)
-                learned = gone_through(learned, rows.part(shuffled), shuffled, is_first=False)
-            self._learned = learned
+                fitted = run_updates(fitted, rows.take(rng.permutation(rows.size)))
+            self._fitted = fitted
         return self
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, task: TaskId, sample_weight: Any) -> Self:
-        with self._whole_or_not_at_all():
-            check_process()
-            x, shape = read_inputs(self, X, self._learned and self._learned.design)
-            rows, labels, origins = self._rows(x, y, sample_weight, classes)
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, task: TaskId) -> Self:
+        with self._atomic_call():
+            x, shape = read_inputs(self, X, self._fitted.config if self._fitted else None)
+            rows, labels, offsets = self._read_rows(x, y, sample_weight, classes)
             if rows.size:
-                task = as_task(task)
-                learned = self._learned or self._start(rows, shape, labels, origins)
-                labels = self._with_task(labels, rows, task)
-                self._learned = study(learned, rows, labels, task, self.held_out)
+                task = check_task(task)
+                fitted = self._fitted or self._initial_state(rows, shape, labels, offsets)
+                labels = self._add_task(labels, rows, task)
+                self._fitted = fit_rows(fitted, rows, labels, task, self.held_out)
         return self
 
     @contextlib.contextmanager
-    def _whole_or_not_at_all(self) -> Iterator[None]:
+    def _atomic_call(self) -> Iterator[None]:
+        """Restore all attributes if the block raises; else add its time to the seconds spent."""
+        check_process()
         before, clock = self.__dict__.copy(), time.perf_counter()
         try:
             yield
@@ -173,122 +205,98 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             raise
         self._seconds += time.perf_counter() - clock
 
-    def _start(
-        self, rows: Rows, shape: tuple[int, ...], labels: Labels, origins: Origins
-    ) -> Learned:
+    def _initial_state(
+        self, rows: Rows, shape: tuple[int, ...], labels: Labels, offsets: Offsets
+    ) -> FittedState:
         for name in ("batch_size", "glances", "memory_size"):
             check_count(name, getattr(self, name))
         if self.memory_bytes is not None:
             check_count("memory_bytes", self.memory_bytes)
         if not rows.size:
-            raise InvalidArgument("nothing to begin with: every row is bad or has weight zero")
-        memory_size = int(self.memory_size)
-        settings = settings_of(
-            self.learner, self.learner_options or {}, memory_size, self._is_regression
-        )
-        network = network_given(self.model, self.hidden_sizes)
-        design = Design(
+            raise InvalidArgument("X has no row to start with: every row is bad or has weight 0")
+        memory_size, options = int(self.memory_size), self.learner_options or {}
+        settings = learner_settings(self.learner, options, memory_size, self._is_regression)
+        network = check_network(self.model, self.hidden_sizes)
+        config = Config(
             learner=self.learner,
             settings=tuple(sorted(settings.items())),
             network=network,
             input_shape=shape,
-            num_outputs=num_outputs_of(network, shape, self._num_outputs(labels)),
+            num_outputs=choose_num_outputs(network, shape, self._num_outputs(labels)),
             is_regression=self._is_regression,
-            dtype=narrowest(rows.x, DTYPES[0]).name,
+            dtype=narrowest_dtype(rows.x, DTYPES[0]).name,
             batch_size=int(self.batch_size),
             glances=int(self.glances),
         )
-        if self._is_regression and answers_itself(design.learner):
-            raise InvalidArgument(f"learner = {self.learner!r} answers with classes: no regression")
-        return started(
-            design,
+        if self._is_regression and has_predict(config):
+            message = f"learner = {self.learner!r} predicts classes"
+            raise InvalidArgument(f"{message}: choose another one for a regression")
+        return initial_state(
+            config,
             labels,
-            origins=origins,
+            offsets=offsets,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             is_scaled=self.scale,
             memory_size=memory_size,
             memory_budget=None if self.memory_bytes is None else int(self.memory_bytes),
-            holds_out=self.held_out > 0,
+            has_holdout=self.held_out > 0,
         )
 
-    def _rows(
+    def _read_rows(
         self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any
-    ) -> tuple[Rows, Labels, Origins]:
-        """The good rows of a call, the labels with theirs, and what numbers are counted from."""
+    ) -> tuple[Rows, Labels, Offsets]:
+        """Return the rows to learn from, the labels with theirs, and the offsets."""
         if self.on_bad_rows not in BAD_ROWS:
             raise unknown_name("on_bad_rows", str(self.on_bad_rows), BAD_ROWS)
-        check_share("held_out", self.held_out)
-        if y is None:
-            name = type(self).__name__
-            raise InvalidArgument(f"{name} requires y to be passed, but the target y is None")
-        is_column = type(y) is np.ndarray and y.ndim == 1
-        y = y if is_column else column_or_1d(y, warn=True)
-        missing = missing_labels(y)
-        y = self._targets(_filled(y, missing))
+        check_fraction("held_out", self.held_out)
+        y, missing = read_targets(y, type(self).__name__)
+        y = self._check_targets(y)
         if len(x) != len(y):
             check_consistent_length(x, y)
         weight = read_weights(sample_weight, len(x))
-        origins = self._learned.origins if self._learned else self._origins(x, y)
-        x = as_float32(x, origins.inputs)
+        if self._fitted:
+            offsets = self._fitted.offsets
+        else:
+            offsets = find_offsets(x if self.scale else None, y if self._is_regression else None)
+        x = as_float32(x, offsets.inputs)
         if self._is_regression:
-            y = as_float32(y, origins.target)
+            y = as_float32(y, offsets.target)
         kept = weight > 0
-        bad = bad_rows(x, y)
-        if len(missing):
-            bad = np.union1d(bad, missing)
-        if len(bad):
-            if self.on_bad_rows == "raise":
-                raise refusal(bad, "Input X" if len(bad_rows(x)) else "Input y")
-            self._num_bad_rows += len(bad)
-            kept[bad] = False
+        bad = find_bad_rows(x, y, missing, self.on_bad_rows)
+        self._num_bad_rows += len(bad)
+        kept[bad] = False
         if not kept.all():
             x, y, weight = x[kept], y[kept], weight[kept]
-        encoded, labels = self._encoded(y, classes)
-        return Rows(x, encoded, relative(weight)), labels, origins
-
-    def _origins(self, x: np.ndarray, y: np.ndarray) -> Origins:
-        """What the numbers of a first call are counted from."""
-        inputs = origin_of(x) if self.scale and len(x) else None
-        return Origins(inputs, origin_of(y[:, None]) if self._is_regression and len(y) else None)
+        encoded, labels = self._encode(y, classes)
+        return Rows(x, encoded, normalise(weight)), labels, offsets
 
     @abc.abstractmethod
-    def _targets(self, y: np.ndarray) -> np.ndarray:
-        """Targets as numbers, or labels, still with bad ones among them."""
+    def _check_targets(self, y: np.ndarray) -> np.ndarray:
+        """Return y as numbers or strings, bad values included; raise for another kind."""
 
     @abc.abstractmethod
-    def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
-        """Targets as the network learns them, and the labels known by now."""
+    def _encode(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
+        """Return the targets as the network learns them, and the labels known by now."""
 
     @abc.abstractmethod
     def _num_outputs(self, labels: Labels) -> int:
-        """Outputs needed."""
+        """Return the number of outputs needed."""
 
-    def _with_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
-        """The labels with the classes of these rows opened for their task."""
-        return with_task(labels, task, rows.y if not self._is_regression else np.zeros(0, int))
+    def _add_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
+        return add_task(labels, task, np.zeros(0, int) if self._is_regression else rows.y)
 
-    def _known(self) -> Learned:
-        """What was learned, or scikit-learn's error where nothing was."""
-        if self._learned is None:
-            raise NotFittedError(f"this {type(self).__name__} has not learned from any row yet")
-        return self._learned
+    def _require_fitted(self) -> FittedState:
+        """Return the fitted state, or raise scikit-learn's NotFittedError."""
+        if self._fitted is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted: call partial_fit or fit")
+        return self._fitted
 
-    def _checked_inputs(self, X: Any) -> np.ndarray:
-        """Rows to be answered: bad ones are always refused, an answer is owed for each."""
-        learned = self._known()
+    def _read_rows_to_predict(self, X: Any) -> np.ndarray:
+        """Return float32 rows; bad rows raise, because each row needs a prediction."""
+        fitted = self._require_fitted()
         check_process()
-        x = as_float32(read_inputs(self, X, learned.design)[0], learned.origins.inputs)
+        x = as_float32(read_inputs(self, X, fitted.config)[0], fitted.offsets.inputs)
         bad = bad_rows(x)
         if len(bad):
-            raise refusal(bad, "Input X")
+            raise bad_rows_error(bad, "Input X")
         return x
-
-
-def _filled(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """With some label of the call in place of those that are missing."""
-    if not len(missing):
-        return y
-    there = np.delete(y, missing)
-    y = y.copy()
-    y[missing] = there[0] if len(there) else 0
-    return y

@@ -1,80 +1,71 @@
-"""What a state holds of the stream: its bytes, and how it takes a new shape.
+"""The memory budget in bytes, and the change of a learner's state to another configuration.
 
-A head that grows, a wider dtype and a smaller memory are one operation: a fresh state of the new
-design, into which everything learned and kept is laid.
+More outputs, a wider dtype and a smaller memory are one operation: a fresh state of the new
+configuration, into which everything learned and stored is copied.
 """
 
 import dataclasses
 import functools
-from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from lamaml.errors import InvalidArgument, require
-from lamaml.estimators._compiled import begin, fresh, learned_fields
-from lamaml.estimators._config import Design
-from lamaml.memory import Memory, Reservoir, can_resize, memories_in, stored_rows
+from lamaml.estimators._compiled import init_learner, initial_learner_state, network_shaped
+from lamaml.estimators._config import Config
+from lamaml.memory import StoredRows, can_resize, memories_in, resize, stored_rows
 from lamaml.types import State
 
 
-class Kept(NamedTuple):
-    """Rows a learner remembers, as they are stored."""
-
-    x: np.ndarray
-    y: np.ndarray
-    task: np.ndarray
-
-
-def kept_rows(state: State) -> Kept:
-    """All rows that a state holds, on the host; none where its learner remembers none."""
-    held = [_held_in(memory) for memory in memories_in(state).values()]
-    if not held:
-        return Kept(np.zeros((0, 0)), np.zeros(0, np.int32), np.zeros(0, np.int32))
-    return Kept(*(np.concatenate(field) for field in zip(*held, strict=True)))
-
-
-def _held_in(memory: Memory) -> Kept:
-    return Kept(*stored_rows(memory)[:3])
+def all_stored_rows(state: State) -> StoredRows | None:
+    """Return all rows in the memories of a state, on the host; None if it has no memory."""
+    parts = [stored_rows(memory) for memory in memories_in(state).values()]
+    if not parts:
+        return None
+    return StoredRows(*(np.concatenate(field) for field in zip(*parts, strict=True)))
 
 
 def num_bytes(tree: object) -> int:
-    """Of all arrays in a tree."""
+    """Return the total bytes of the arrays in a pytree."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def memory_bytes(state: State) -> int:
-    """Of everything that is not shaped like the network: rows, and what is kept of each."""
-    return num_bytes(state) - num_bytes(learned_fields(state))
+    """Return the bytes of everything in a state that is not shaped like the network."""
+    return num_bytes(state) - num_bytes(network_shaped(state))
 
 
-def shape_of(design: Design) -> State:
-    """A state of shapes and dtypes, without numbers."""
-    return jax.eval_shape(functools.partial(fresh, design), np.uint32(0))
+def state_shapes(config: Config) -> State:
+    """Return a learner's state as shapes and dtypes, without values."""
+    return jax.eval_shape(functools.partial(initial_learner_state, config), np.uint32(0))
 
 
-def with_memory(design: Design, memory_size: int) -> Design:
-    """The same design with another number of remembered rows, if its learner remembers any."""
-    settings = dict(design.settings)
+def set_memory_size(config: Config, memory_size: int) -> Config:
+    """Return the configuration with another memory size, if its learner has a memory."""
+    settings = dict(config.settings)
     if "memory_size" not in settings:
-        return design
+        return config
     settings["memory_size"] = memory_size
-    return dataclasses.replace(design, settings=tuple(sorted(settings.items())))
+    return dataclasses.replace(config, settings=tuple(sorted(settings.items())))
 
 
 @functools.lru_cache(maxsize=256)
-def largest_memory(design: Design, budget: int, holds_out: bool) -> int:
-    """The most rows for which all that is kept, held out and last seen is within so many bytes."""
+def largest_memory_size(config: Config, budget: int, has_holdout: bool) -> int:
+    """Return the largest memory size for which all stored rows fit into `budget` bytes.
+
+    These are the rows of the memory, the held-out rows and the last batch.
+    """
 
     def cost(size: int) -> int:
-        held_out = held_out_size(size) * held_out_row_bytes(design) if holds_out else 0
-        last = design.batch_size * (4 * design.num_columns + 8)
-        return memory_bytes(shape_of(with_memory(design, size))) + held_out + last
+        holdout = holdout_size(size) * holdout_row_bytes(config) if has_holdout else 0
+        last_batch = config.batch_size * (4 * config.num_columns + 8)
+        return memory_bytes(state_shapes(set_memory_size(config, size))) + holdout + last_batch
 
-    for part in memories_in(shape_of(design)).values():
-        if not can_resize(part):
-            kind = type(part).__name__
-            raise InvalidArgument(f"{design.learner} keeps {kind}, which memory_bytes cannot bound")
+    for memory in memories_in(state_shapes(config)).values():
+        if not can_resize(memory):
+            kind = type(memory).__name__
+            message = f"{config.learner_name} stores rows in a {kind}"
+            raise InvalidArgument(f"memory_bytes = {budget}: must be None, because {message}")
     require(cost(1) <= budget, "memory_bytes", budget, f"at least {cost(1)}, for one row")
     low, high = 1, budget + 1
     while high - low > 1:
@@ -83,40 +74,33 @@ def largest_memory(design: Design, budget: int, holds_out: bool) -> int:
     return low
 
 
-def held_out_size(memory_size: int) -> int:
-    """Rows kept aside to see what is forgotten: a tenth of the memory's, and never many."""
+def holdout_size(memory_size: int) -> int:
+    """Return the number of rows held out: a tenth of the memory size, from 1 to 200."""
     return min(max(memory_size // 10, 1), 200)
 
 
-def held_out_row_bytes(design: Design) -> int:
-    """Of one row kept aside, with its label, task, place and score."""
-    return design.num_columns * np.dtype(design.dtype).itemsize + 20
+def holdout_row_bytes(config: Config) -> int:
+    """Return the bytes of one held-out row with its label, task, position and score."""
+    return config.num_columns * np.dtype(config.dtype).itemsize + 20
 
 
-def reshaped(state: State, design: Design, seed: np.uint32) -> State:
-    """What was learned and kept, in a state of another design.
+def convert_state(state: State, config: Config, seed: np.uint32) -> State:
+    """Return everything learned and stored in a state of another configuration.
 
-    Where an array has grown, its old part stays and the new one is as at the beginning; a
-    reservoir that must shrink keeps a uniform sample of its rows, and so remains one of the stream.
+    Where an array has grown, the old part is kept and the new part has its initial values. A
+    reservoir that must shrink keeps a uniform sample of its rows.
     """
-    new = begin(design, seed)
-    if hasattr(state, "targets"):  # of distillation: an output that is new was closed to them
-        closed = np.min(state.targets, axis=1, keepdims=True) - 1
-        new = new._replace(targets=np.broadcast_to(closed, new.targets.shape))
-    memory = getattr(state, "memory", None)
-    if isinstance(memory, Reservoir) and len(new.memory.y) < len(memory.y):
-        state = state._replace(memory=_thinned(memory, len(new.memory.y), seed))
-    return jax.tree.map(_laid_into, state, new)
+    new = init_learner(config, seed)
+    sizes = {name: len(memory.y) for name, memory in memories_in(new).items()}
+    smaller = {}
+    for name, memory in memories_in(state).items():
+        if len(memory.y) > sizes[name]:
+            rng = np.random.default_rng([int(seed), len(memory.y), sizes[name]])
+            smaller[name] = resize(memory, sizes[name], rng)
+    return jax.tree.map(_copy_into, state._replace(**smaller), new)
 
 
-def _laid_into(old: jax.Array, new: jax.Array) -> np.ndarray:
+def _copy_into(old: jax.Array, new: jax.Array) -> np.ndarray:
     full = np.array(new)
     full[tuple(slice(size) for size in old.shape)] = old
     return full
-
-
-def _thinned(memory: Reservoir, size: int, seed: np.uint32) -> Reservoir:
-    held = min(int(memory.num_seen), len(memory.y))
-    kept = np.random.default_rng([int(seed), held, size]).permutation(held)[:size]
-    x, y, task = (np.asarray(field)[kept] for field in (memory.x, memory.y, memory.task))
-    return Reservoir(x, y, task, np.asarray(memory.num_seen))  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""What an estimator is made of: the static description that programs are compiled for.
+"""The static configuration of an estimator, from which network, loss and learner are built.
 
-A learner is built inside the compiled program, around a loss that reads the numbers of a `View`:
-the running statistics of the inputs and the classes seen so far. Rows are kept as they came and
-scaled by today's statistics wherever they are read, in the memory as well.
+Learners are built inside compiled programs. Their loss reads `LossInputs`: the running statistics
+of the inputs and the classes seen so far. Rows are stored unscaled and scaled with the current
+statistics whenever they are read, those in the memory too.
 """
 
 import functools
@@ -16,20 +16,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamaml._registry import find_learner
 from lamaml.errors import InvalidArgument, require, unknown_name
-from lamaml.estimators._labels import power_of_two
 from lamaml.learners import LEARNERS
-from lamaml.models import mlp
+from lamaml.models import cross_entropy, mlp, squared_error
 from lamaml.types import Batch, Learner, Loss, Model, Params
 
 Network = Model | Callable[[tuple[int, ...], int], Model] | tuple[int, ...]
-"""A network; or (input_shape, num_outputs) -> network; or hidden sizes of the paper's MLP."""
+"""A network, or (input_shape, num_outputs) -> network, or hidden sizes of the default MLP."""
+Builder = Callable[..., Learner]
+"""A function (loss, *, settings) -> Learner."""
 
-_CLOSED = -1e30  # a closed output's logit: finite, so that 0 · logit stays 0
-_FEWEST = 8  # outputs to begin with: most streams never need more
-_FACTS = ("apply", "heads", "num_classes")  # what the estimator alone knows
+_MIN_OUTPUTS = 8  # most streams never need more
+_PROVIDED = ("apply", "heads", "num_classes", "memory_size")  # settings that the estimator fills in
 _LOOK_AHEAD = {"inner_steps": 10, "first_order": True}
-_OWN_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
+_LEARNED_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "online": {"learning_rate": 0.1, "max_norm": 2.0},
@@ -43,11 +44,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "mer_single": {"inner_rate": 0.1, "across_rate": 0.3, "max_norm": 2.0},
     "meta_bgd": {"learning_rate": 50.0, "initial_std": 0.02, **_LOOK_AHEAD},
     "c_maml": {"inner_rate": 0.1, "outer_rate": 0.1, **_LOOK_AHEAD},
-    "sync_la_maml": {"initial_rate": 0.15, "outer_rate": 0.1, "hyper_rate": 0.1, **_OWN_RATES},
+    "sync_la_maml": {"initial_rate": 0.15, "outer_rate": 0.1, "hyper_rate": 0.1, **_LEARNED_RATES},
     "la_er": {"initial_rate": 0.15, "hyper_rate": 0.3, "inner_steps": 10},
-    "la_maml": {"initial_rate": 0.15, "hyper_rate": 0.3, **_OWN_RATES},
+    "la_maml": {"initial_rate": 0.15, "hyper_rate": 0.3, **_LEARNED_RATES},
 }
-"""Each learner's settings where the user gives none; those of the digits recipes."""
+"""Default settings of each learner: those of the digits recipes."""
 
 _GENTLE = {"initial_rate": 0.03, "hyper_rate": 0.03, "inner_clamp": 1.0}
 REGRESSION: dict[str, dict[str, Any]] = {
@@ -64,15 +65,15 @@ REGRESSION: dict[str, dict[str, Any]] = {
     "la_er": _GENTLE,
     "la_maml": _GENTLE,
 }
-"""What differs for a squared error, whose gradient has no bound."""
+"""Defaults that differ for a squared error, whose gradient is not bounded."""
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, kw_only=True)
+class Config:
     """Everything a compiled program depends on, and nothing that is learned."""
 
-    learner: str
-    settings: tuple[tuple[str, Any], ...]  # of its builder, sorted
+    learner: str | Builder
+    settings: tuple[tuple[str, Any], ...]  # of the learner's builder, sorted
     network: Network
     input_shape: tuple[int, ...]
     num_outputs: int  # at least the number of classes
@@ -83,126 +84,150 @@ class Design:
 
     @property
     def num_columns(self) -> int:
-        """Numbers in a row."""
+        """The number of values in a row."""
         return math.prod(self.input_shape)
 
+    @property
+    def learner_name(self) -> str:
+        """The learner's name in messages."""
+        return learner_name(self.learner)
 
-class View(NamedTuple):
+
+class LossInputs(NamedTuple):
     """What a loss reads beside weights and rows."""
 
-    centre: np.ndarray  # (columns,) subtracted from inputs
-    deviation: np.ndarray  # (columns,) which inputs are divided by
-    most: np.float32  # deviations at which they are cut off
-    target: np.ndarray  # (2,) the same two for the targets of a regression
-    heads: np.ndarray  # (tasks, outputs) which outputs compete in a row of a task
-    answers: np.ndarray  # (outputs,) which may be answered with
+    centre: np.ndarray  # (columns,) subtracted from the inputs
+    deviation: np.ndarray  # (columns,) divides the inputs
+    limit: np.float32  # scaled inputs are clipped to [-limit, limit]
+    target_centre: np.ndarray  # (1,) subtracted from the targets of a regression
+    target_deviation: np.ndarray  # (1,) divides them
+    heads: np.ndarray  # (tasks, outputs) booleans: the outputs that belong to each task
 
 
-def settings_of(
-    name: str, options: Mapping[str, Any], memory_size: int, is_regression: bool
+def learner_name(learner: str | Builder) -> str:
+    """Return the name of a learner in messages."""
+    return learner if isinstance(learner, str) else getattr(learner, "__name__", repr(learner))
+
+
+def learner_settings(
+    learner: str | Builder,
+    options: Mapping[str, Any],
+    memory_size: int,
+    is_regression: bool = False,
 ) -> dict[str, Any]:
-    """A learner's settings: its defaults, the memory's size, and what the user asks for."""
-    if name not in LEARNERS:
-        raise unknown_name("learner", str(name), LEARNERS)
-    asked = inspect.signature(LEARNERS[name]).parameters
-    allowed = [option for option in asked if option not in ("loss", "memory_size", *_FACTS)]
+    """Return a learner's settings: its defaults, the memory size and the user's options.
+
+    A learner that is not part of this package has no defaults but those of its signature.
+    """
+    builder, name = find_learner(learner), learner_name(learner)
+    parameters = inspect.signature(builder).parameters
+    allowed = [option for option in list(parameters)[1:] if option not in _PROVIDED]
     for option in options:
         if option not in allowed:
             raise unknown_name(f"option of {name} in learner_options", option, allowed)
-    memory = {"memory_size": memory_size} if "memory_size" in asked else {}
-    gentler = REGRESSION.get(name, {}) if is_regression else {}
-    return SETTINGS.get(name, {}) | gentler | memory | dict(options)
+    own = builder.__name__ if LEARNERS.get(getattr(builder, "__name__", "")) is builder else ""
+    settings = SETTINGS.get(own, {}) | (REGRESSION.get(own, {}) if is_regression else {})
+    if "memory_size" in parameters:
+        settings["memory_size"] = memory_size
+    settings |= options
+    for option in allowed:
+        if option not in settings and parameters[option].default is inspect.Parameter.empty:
+            message = f"learner_options = {dict(options)!r}: must have {option!r}"
+            raise InvalidArgument(f"{message}, for which {name} has no default")
+    return settings
+
+
+def has_own_predict(learner: str | Builder, options: Mapping[str, Any], memory_size: int) -> bool:
+    """Return whether a learner predicts classes itself; False where the parameters are invalid."""
+    try:
+        settings = learner_settings(learner, options, memory_size)
+        return _build(learner, settings, _no_loss, _no_loss, None, 2).predict is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def _no_loss(params: Params, batch: Any) -> jax.Array:
+    return jnp.zeros(())
+
+
+def _build(
+    learner: str | Builder,
+    settings: Mapping[str, Any],
+    loss: Loss,
+    apply: Callable[[Params, jax.Array], jax.Array],
+    heads: np.ndarray | None,
+    num_classes: int,
+) -> Learner:
+    builder = find_learner(learner)
+    known = {"apply": apply, "heads": heads, "num_classes": num_classes}
+    parameters = inspect.signature(builder).parameters
+    provided = {name: value for name, value in known.items() if name in parameters}
+    return builder(loss, **provided, **settings)
+
+
+def build_learner(config: Config, inputs: LossInputs) -> Learner:
+    """Return the learner of a configuration, for rows as they are stored."""
+    loss, apply = build_loss(config, inputs), build_apply(config, inputs)
+    heads = inputs.heads
+    return _build(config.learner, dict(config.settings), loss, apply, heads, config.num_outputs)
+
+
+def build_loss(config: Config, inputs: LossInputs) -> Loss:
+    """Return the loss of rows as they are stored; a regression's is in deviations of the target."""
+    apply = build_apply(config, inputs)
+    if not config.is_regression:
+        return cross_entropy(apply, inputs.heads)
+    error = squared_error(apply)
+
+    def loss(params: Params, batch: Batch) -> jax.Array:
+        target = (batch.y - inputs.target_centre) / inputs.target_deviation
+        return error(params, batch._replace(y=target))
+
+    return loss
+
+
+def build_apply(config: Config, inputs: LossInputs) -> Callable[[Params, jax.Array], jax.Array]:
+    """Return the network on rows as they are stored: (params, x) -> outputs."""
+    model = build_network(config)
+
+    def apply(params: Params, x: jax.Array) -> jax.Array:
+        scaled = (x.astype(jnp.float32) - inputs.centre) / inputs.deviation
+        clipped = jnp.clip(scaled, -inputs.limit, inputs.limit)
+        return model.apply(params, clipped.reshape(-1, *config.input_shape))
+
+    return apply
 
 
 @functools.lru_cache(maxsize=256)
-def answers_itself(learner: str) -> bool:
-    """Whether a learner answers otherwise than with its largest output: it asks for the network."""
-    return learner in LEARNERS and "apply" in inspect.signature(LEARNERS[learner]).parameters
-
-
-@functools.lru_cache(maxsize=256)
-def network_of(design: Design) -> Model:
-    """The network itself, checked to have the outputs that the design counts on."""
-    given, outputs = design.network, design.num_outputs
+def build_network(config: Config) -> Model:
+    """Return the network of a configuration."""
+    given, outputs = config.network, config.num_outputs
     if isinstance(given, Model):
         return given
     if callable(given):
-        return given(design.input_shape, outputs)
-    return mlp(design.num_columns, outputs, hidden_sizes=given)
+        return given(config.input_shape, outputs)
+    return mlp(config.num_columns, outputs, hidden_sizes=given)
 
 
-def num_outputs_of(network: Network, input_shape: tuple[int, ...], needed: int) -> int:
-    """How many outputs there are where so many are needed: capacities double, so growth is rare."""
+def choose_num_outputs(network: Network, input_shape: tuple[int, ...], needed: int) -> int:
+    """Return the number of outputs for `needed` classes: it doubles, so that growth is rare."""
     if not isinstance(network, Model):
-        return 1 if needed == 1 else power_of_two(max(needed, _FEWEST))
+        return 1 if needed == 1 else power_of_two(max(needed, _MIN_OUTPUTS))
     rows = jax.ShapeDtypeStruct((1, *input_shape), jnp.float32)
     try:
         params = jax.eval_shape(network.init, jax.random.key(0))
-        there = jax.eval_shape(network.apply, params, rows).shape[-1]
+        found = jax.eval_shape(network.apply, params, rows).shape[-1]
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"model cannot read rows of shape {input_shape}: {error}") from error
     allowed = f"at least {needed}; a function (input_shape, num_outputs) -> Model can grow"
-    require(there >= needed, "outputs of model", there, allowed)
-    return there
+    require(found >= needed, "outputs of model", found, allowed)
+    return found
 
 
-def reader_of(design: Design, view: View) -> Callable[[Params, jax.Array], jax.Array]:
-    """The network on rows as they are stored: (params, x) -> outputs."""
-    model = network_of(design)
+def power_of_two(number: int) -> int:
+    """Return the smallest power of two that is at least `number`.
 
-    def read(params: Params, x: jax.Array) -> jax.Array:
-        scaled = (x[:, : design.num_columns].astype(jnp.float32) - view.centre) / view.deviation
-        cut = jnp.clip(scaled, -view.most, view.most)
-        return model.apply(params, cut.reshape(-1, *design.input_shape))
-
-    return read
-
-
-def learner_of(design: Design, view: View) -> Learner:
-    """The algorithm, around a loss that scales its rows and closes the outputs of other tasks."""
-    read = reader_of(design, view)
-
-    def apply(params: Params, x: jax.Array) -> jax.Array:
-        outputs = read(params, x)
-        below = jax.lax.stop_gradient(jnp.min(outputs, axis=-1, keepdims=True) - 1)
-        return jnp.where(view.answers, outputs, below)
-
-    builder = LEARNERS[design.learner]
-    facts = {"apply": apply, "heads": None, "num_classes": design.num_outputs}
-    asked = inspect.signature(builder).parameters
-    known = {name: fact for name, fact in facts.items() if name in asked}
-    return builder(loss_of(design, view), **known, **dict(design.settings))
-
-
-def loss_of(design: Design, view: View) -> Loss:
-    """What is learned from rows as they are stored."""
-    read = reader_of(design, view)
-    return squared_error(read, view) if design.is_regression else cross_entropy(read, view)
-
-
-def cross_entropy(read: Callable[[Params, jax.Array], jax.Array], view: View) -> Loss:
-    """The weighted mean cross-entropy, each row over the classes seen in its task."""
-
-    def loss(params: Params, batch: Batch) -> jax.Array:
-        logits = jnp.where(jnp.asarray(view.heads)[batch.task], read(params, batch.x), _CLOSED)
-        label = jax.nn.one_hot(batch.y, logits.shape[-1])
-        surprise = jax.nn.logsumexp(logits, axis=-1) - jnp.sum(label * logits, axis=-1)
-        return weighted_mean(surprise, batch.weight)
-
-    return loss
-
-
-def squared_error(read: Callable[[Params, jax.Array], jax.Array], view: View) -> Loss:
-    """Half the weighted mean squared error, in deviations of the targets seen so far."""
-
-    def loss(params: Params, batch: Batch) -> jax.Array:
-        wanted = (batch.y - view.target[0]) / view.target[1]
-        return weighted_mean(jnp.square(read(params, batch.x)[:, 0] - wanted) / 2, batch.weight)
-
-    return loss
-
-
-def weighted_mean(values: jax.Array, weight: jax.Array) -> jax.Array:
-    """Over the rows; 0 where none has a weight."""
-    total = jnp.sum(weight)
-    return jnp.vdot(weight, values) / jnp.where(total > 0, total, 1.0)
+    >>> [power_of_two(number) for number in (1, 2, 3, 10)]
+    [1, 2, 4, 16]
+    """
+    return 1 << max(number - 1, 0).bit_length()

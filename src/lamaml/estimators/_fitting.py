@@ -1,40 +1,56 @@
-"""Learning from the rows of a call: what `fit` and `partial_fit` do once these are checked."""
+"""Learning from the checked rows of a call: the core of `fit` and `partial_fit`."""
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 
+from lamaml._trees import pad_rows
 from lamaml.errors import Diverged, require
 from lamaml.estimators import _compiled, _holdout
-from lamaml.estimators._budget import held_out_size, largest_memory, reshaped, with_memory
-from lamaml.estimators._config import Design, num_outputs_of
+from lamaml.estimators._budget import (
+    convert_state,
+    holdout_size,
+    largest_memory_size,
+    set_memory_size,
+)
+from lamaml.estimators._config import Config, choose_num_outputs
 from lamaml.estimators._labels import Labels, TaskId
-from lamaml.estimators._prediction import scores_of
-from lamaml.estimators._rows import Rows, narrowest, numbered, padded, smallest
-from lamaml.estimators._scaling import merged
-from lamaml.estimators._state import Learned, view_of
+from lamaml.estimators._prediction import score_rows
+from lamaml.estimators._rows import Rows, narrowest_dtype, padded_size
+from lamaml.estimators._scaling import add_to_moments
+from lamaml.estimators._state import FittedState, LastBatch, make_loss_inputs
 from lamaml.types import Batch
 
 
-def study(learned: Learned, rows: Rows, labels: Labels, task: TaskId, share: float) -> Learned:
-    """Learn from the rows of one call in their order, but for a share that is held out."""
-    room = len(learned.held_out.y)
-    aside = _holdout.set_aside(rows.size, learned.num_rows, share if room else 0.0)
-    if aside.any():
-        aside &= _familiar(learned.labels, task, rows, learned.design.is_regression)
-    places = learned.num_rows + np.arange(rows.size)
-    learned = adapted(learned, rows, labels, task)
-    if not aside.any():
-        learned = gone_through(with_statistics(learned, rows), rows, places)
+def fit_rows(
+    fitted: FittedState, rows: Rows, labels: Labels, task: TaskId, held_out: float
+) -> FittedState:
+    """Return the state after one pass over the rows of a call, a fraction of them held out.
+
+    Args:
+      fitted: the state before the call.
+      rows: in the order of the stream.
+      labels: with the classes and the task of these rows.
+      task: of all rows.
+      held_out: fraction of the stream to hold out.
+    """
+    fraction = held_out if len(fitted.holdout.y) else 0.0
+    is_held_out = _holdout.choose_held_out(rows.size, fitted.num_rows, fraction)
+    if is_held_out.any():
+        is_held_out &= _is_known(fitted.labels, task, rows, fitted.config.is_regression)
+    positions = fitted.num_rows + np.arange(rows.size)
+    fitted = grow_if_needed(fitted, rows, labels, task)
+    if not is_held_out.any():
+        fitted = run_updates(update_statistics(fitted, rows), rows, positions)
     else:
-        new = rows.part(~aside)
-        learned = gone_through(with_statistics(learned, new), new, places[~aside])
-        learned = _with_held_out(learned, rows.part(aside), places[aside])
-    return learned._replace(num_rows=learned.num_rows + rows.size)
+        new = rows.take(~is_held_out)
+        fitted = run_updates(update_statistics(fitted, new), new, positions[~is_held_out])
+        fitted = _hold_out(fitted, rows.take(is_held_out), positions[is_held_out])
+    return replace(fitted, num_rows=fitted.num_rows + rows.size)
 
 
-def _familiar(labels: Labels, task: TaskId, rows: Rows, is_regression: bool) -> np.ndarray:
-    """Which rows are of a class their task has learned from: the first ones are not held out."""
+def _is_known(labels: Labels, task: TaskId, rows: Rows, is_regression: bool) -> np.ndarray:
+    """Return which rows are of a class that their task has learned from before this call."""
     if task not in labels.tasks:
         return np.zeros(rows.size, bool)
     if is_regression:
@@ -43,99 +59,120 @@ def _familiar(labels: Labels, task: TaskId, rows: Rows, is_regression: bool) -> 
     return (rows.y < len(seen)) & seen[np.minimum(rows.y, len(seen) - 1)]
 
 
-def adapted(learned: Learned, rows: Rows, labels: Labels, task: TaskId) -> Learned:
-    """Ready for these rows: the head as wide as the classes, the memory's dtype as the numbers."""
-    before, seed = learned.design, np.uint32(learned.seed)
-    number = labels.tasks.index(task)
+def grow_if_needed(fitted: FittedState, rows: Rows, labels: Labels, task: TaskId) -> FittedState:
+    """Return the state with an output per class, a dtype that holds the rows, and the new task."""
+    before, seed = fitted.config, np.uint32(fitted.seed)
+    index = labels.tasks.index(task)
     num_tasks = dict(before.settings).get("num_tasks")
     if num_tasks is not None:
-        allowed = f"at least {number + 1}, for task {task!r}"
-        require(number < num_tasks, "learner_options['num_tasks']", num_tasks, allowed)
-    design = _design_for(learned, rows, labels)
-    state, aside = learned.state, learned.held_out
-    if number != learned.task and _compiled.consolidates(before):
-        state = _compiled.conclude(before, state, learned.view, seed, np.uint32(learned.task))
-    if design != before:
-        state = reshaped(state, design, seed)
-        size, budget = len(aside.y), learned.memory_budget
+        allowed = f"at least {index + 1}, for task {task!r}"
+        require(index < num_tasks, "learner_options['num_tasks']", num_tasks, allowed)
+    config = _config_for(fitted, rows, labels)
+    state, holdout = fitted.learner_state, fitted.holdout
+    if index != fitted.task and _compiled.has_end_task(before):
+        ended = np.uint32(fitted.task)
+        state = _compiled.end_task(before, state, fitted.loss_inputs, seed, ended)
+    if config != before:
+        state = convert_state(state, config, seed)
+        size, budget = len(holdout.y), fitted.memory_budget
         if size and budget is not None:
-            size = min(size, held_out_size(largest_memory(design, budget, True)))
-        aside = _holdout.widened(aside, size, np.dtype(design.dtype), learned.seed)
-    return learned._replace(design=design, state=state, held_out=aside, labels=labels, task=number)
+            size = min(size, holdout_size(largest_memory_size(config, budget, True)))
+        holdout = _holdout.resize_holdout(holdout, size, np.dtype(config.dtype), fitted.seed)
+    return replace(
+        fitted, config=config, learner_state=state, holdout=holdout, labels=labels, task=index
+    )
 
 
-def _design_for(learned: Learned, rows: Rows, labels: Labels) -> Design:
-    design, budget = learned.design, learned.memory_budget
-    dtype = narrowest(rows.x, np.dtype(design.dtype))
-    outputs, needed = design.num_outputs, len(labels.classes)
+def _config_for(fitted: FittedState, rows: Rows, labels: Labels) -> Config:
+    config, budget = fitted.config, fitted.memory_budget
+    dtype = narrowest_dtype(rows.x, np.dtype(config.dtype))
+    outputs, needed = config.num_outputs, len(labels.classes)
     if needed > outputs:
-        outputs = num_outputs_of(design.network, design.input_shape, needed)
-    if dtype == design.dtype and outputs == design.num_outputs:
-        return design
-    wider = dataclasses.replace(design, dtype=dtype.name, num_outputs=outputs)
+        outputs = choose_num_outputs(config.network, config.input_shape, needed)
+    if dtype == config.dtype and outputs == config.num_outputs:
+        return config
+    config = replace(config, dtype=dtype.name, num_outputs=outputs)
     if budget is None:
-        return wider
-    return with_memory(wider, largest_memory(wider, budget, len(learned.held_out.y) > 0))
+        return config
+    return set_memory_size(config, largest_memory_size(config, budget, len(fitted.holdout.y) > 0))
 
 
-def with_statistics(learned: Learned, rows: Rows) -> Learned:
-    """With these rows in the running statistics, and the classes of today open."""
-    inputs, targets = learned.inputs, learned.targets
-    if learned.is_scaled and rows.size:
-        inputs = merged(inputs, rows.x)
-    if learned.design.is_regression and rows.size:
-        targets = merged(targets, rows.y[:, None])
-    view = view_of(learned.design, learned.labels, inputs, targets)
-    return learned._replace(inputs=inputs, targets=targets, view=view)
+def update_statistics(fitted: FittedState, rows: Rows) -> FittedState:
+    """Return the state with these rows in the running statistics, and new inputs of the loss."""
+    inputs, targets = fitted.input_moments, fitted.target_moments
+    if fitted.is_scaled and rows.size:
+        inputs = add_to_moments(inputs, rows.x)
+    if fitted.config.is_regression and rows.size:
+        targets = add_to_moments(targets, rows.y[:, None])
+    loss_inputs = make_loss_inputs(fitted.config, fitted.labels, inputs, targets)
+    return replace(fitted, input_moments=inputs, target_moments=targets, loss_inputs=loss_inputs)
 
 
-def gone_through(
-    learned: Learned, rows: Rows, places: np.ndarray, *, is_first: bool = True
-) -> Learned:
-    """With all glances at all rows taken, in compiled calls of few sizes.
+def run_updates(
+    fitted: FittedState, rows: Rows, positions: np.ndarray | None = None
+) -> FittedState:
+    """Return the state after all glances at all rows.
+
+    Args:
+      fitted: the state before.
+      rows: in the order in which they are learned from.
+      positions: of the rows in the stream; None in a later pass, in which no row is stored.
 
     Raises:
-      Diverged: a loss, weight or rate would no longer be a finite number.
+      Diverged: a loss, weight or learning rate is not finite.
     """
-    design, state, updates = learned.design, learned.state, learned.num_updates
-    size = design.batch_size
-    dtype, seed = np.dtype(design.dtype), np.uint32(learned.seed)
-    most = size * _compiled.BATCHES[-1]
-    for start in range(0, rows.size, most):
-        part = rows.part(slice(start, start + most))
-        num_batches = -(-part.size // size)
-        room = size * smallest(_compiled.BATCHES, num_batches)
-        x = numbered(part.x, places[start : start + most], dtype)
-        task = np.full(room, learned.task, np.int32)
-        fields = (padded(x, room), padded(part.y, room), task, padded(part.weight, room))
-        batch = Batch(*fields, first=is_first)  # type: ignore[arg-type]
-        state, finite = _compiled.learn(
-            design,
-            state,
-            learned.view,
-            batch,
-            np.int32(num_batches),
-            seed,
-            np.uint32(updates % 2**32),
-        )
-        if not finite:
-            advice = "lower its rates in learner_options"
-            raise Diverged(
-                f"{design.learner} left the finite numbers and was put back to where it was before"
-                f" this call: {advice}{'' if learned.is_scaled else ', or set scale=True'}"
-            )
-        updates += num_batches * design.glances
-    learned = learned._replace(state=state, num_updates=updates)
     if not rows.size:
-        return learned
-    return learned._replace(last=rows.part(slice(-size, None)).copy(), last_task=learned.task)
+        return fitted
+    config, state, num_updates = fitted.config, fitted.learner_state, fitted.num_updates
+    most = config.batch_size * _compiled.BATCHES[-1]
+    numbers = np.zeros(rows.size, np.int64) if positions is None else positions
+    for start in range(0, rows.size, most):
+        part = slice(start, start + most)
+        batch = _pad_batch(config, rows.take(part), fitted.task, numbers[part])
+        num_batches = -(-min(rows.size - start, most) // config.batch_size)
+        state, is_finite = _compiled.update_batches(
+            config,
+            state,
+            fitted.loss_inputs,
+            batch._replace(first=positions is not None),
+            np.int32(num_batches),
+            np.uint32(fitted.seed),
+            np.uint32(num_updates % 2**32),
+        )
+        if not is_finite:
+            advice = "lower the learning rates in learner_options"
+            raise Diverged(
+                f"{config.learner_name} diverged; the previous state was restored: {advice}"
+                f"{'' if fitted.is_scaled else ', or set scale=True'}"
+            )
+        num_updates += num_batches * config.glances
+    last = rows.take(slice(-config.batch_size, None))
+    return replace(
+        fitted,
+        learner_state=state,
+        num_updates=num_updates,
+        last_batch=LastBatch(last.x.copy(), last.y.copy(), last.weight.copy(), fitted.task),
+    )
 
 
-def _with_held_out(learned: Learned, rows: Rows, places: np.ndarray) -> Learned:
-    task = learned.labels.tasks[learned.task]
+def _pad_batch(config: Config, rows: Rows, task: int, positions: np.ndarray) -> Batch:
+    """Return the rows padded to one of the compiled sizes, in the dtype they are stored in."""
+    num_batches = -(-rows.size // config.batch_size)
+    size = config.batch_size * padded_size(num_batches, _compiled.BATCHES)
+    return Batch(
+        x=pad_rows(rows.x.astype(config.dtype), size),  # type: ignore[arg-type]
+        y=pad_rows(rows.y, size),  # type: ignore[arg-type]
+        task=np.full(size, task, np.int32),  # type: ignore[arg-type]
+        weight=pad_rows(rows.weight, size),  # type: ignore[arg-type]
+        position=pad_rows((positions % 2**31).astype(np.int32), size),  # type: ignore[arg-type]
+    )
+
+
+def _hold_out(fitted: FittedState, rows: Rows, positions: np.ndarray) -> FittedState:
+    task = fitted.labels.tasks[fitted.task]
 
     def score(new: Rows) -> np.ndarray:
-        return scores_of(learned, new.x, new.y, task)
+        return score_rows(fitted, new.x, new.y, task)
 
-    kept = _holdout.with_rows(learned.held_out, rows, places, learned.task, score, learned.seed)
-    return learned._replace(held_out=kept)
+    holdout = _holdout.add_rows(fitted.holdout, rows, positions, fitted.task, score, fitted.seed)
+    return replace(fitted, holdout=holdout)

@@ -1,7 +1,7 @@
-"""Which classes and tasks there are, and which of the network's outputs is whose.
+"""Classes and tasks seen so far, and the network output of each class.
 
-Outputs are given out in the order in which classes arrive, so that a new class never moves an old
-one; `classes` stays sorted, as users of scikit-learn expect.
+Outputs are assigned in the order in which classes arrive, so that a new class never moves an old
+one. `classes` stays sorted, as users of scikit-learn expect.
 """
 
 from typing import Any, NamedTuple
@@ -11,32 +11,32 @@ import numpy as np
 from lamaml.errors import InvalidArgument, require
 
 TaskId = str | int | None
-"""A task's name; None for rows that come without one."""
+"""The name of a task; None for rows without one."""
 
 
 class Labels(NamedTuple):
-    """Classes and tasks so far."""
+    """Classes and tasks seen so far."""
 
-    classes: np.ndarray  # (C,) sorted, the user's own labels
-    outputs: np.ndarray  # (C,) the output of each of them
-    tasks: tuple[TaskId, ...] = ()  # in the order of their arrival
-    heads: np.ndarray = np.zeros((0, 0), bool)  # (T, C) by output: classes seen in a task
+    classes: np.ndarray  # (C,) the user's labels, sorted
+    outputs: np.ndarray  # (C,) the output of each class
+    tasks: tuple[TaskId, ...] = ()  # in order of arrival
+    heads: np.ndarray = np.zeros((0, 0), bool)  # (T, C) by output: classes seen in each task
 
 
-def no_labels(dtype: np.dtype) -> Labels:
-    """Before the first row."""
+def empty_labels(dtype: np.dtype) -> Labels:
+    """Return the labels before the first row."""
     return Labels(np.zeros(0, dtype), np.zeros(0, np.int32))
 
 
-def with_classes(labels: Labels, found: np.ndarray) -> Labels:
-    """With outputs for those of the given labels that are new, in their sorted order.
+def add_classes(labels: Labels, found: np.ndarray) -> Labels:
+    """Return the labels with an output for each class that is new, in sorted order.
 
-    >>> labels = with_classes(no_labels(np.dtype("U1")), np.array(["b", "d"]))
-    >>> labels = with_classes(labels, np.array(["b", "a", "b"]))
+    >>> labels = add_classes(empty_labels(np.dtype("U1")), np.array(["b", "d"]))
+    >>> labels = add_classes(labels, np.array(["b", "a", "b"]))
     >>> labels.classes.tolist(), labels.outputs.tolist()
     (['a', 'b', 'd'], [2, 0, 1])
     """
-    known, new = labels.classes, _not_among(labels.classes, found)
+    known, new = labels.classes, _new_labels(labels.classes, found)
     if not len(new):
         return labels
     new = np.unique(new)
@@ -47,15 +47,15 @@ def with_classes(labels: Labels, found: np.ndarray) -> Labels:
     return labels._replace(classes=classes[order], outputs=outputs[order], heads=heads)
 
 
-def _not_among(known: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Those that are new; refused where known and new ones have no dtype that tells all apart."""
+def _new_labels(known: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Return the labels that are not known; raise if no dtype tells all labels apart."""
     if not len(known) or not len(found):
         return found
     if (found.dtype.kind in "OUS") != (known.dtype.kind in "OUS"):
-        kinds = f"{found.dtype} labels {found[:3].tolist()} beside {known[:3].tolist()}"
+        kinds = f"{found.dtype} labels {found[:3].tolist()} with {known[:3].tolist()}"
         raise InvalidArgument(f"y mixes {kinds}: give all labels as numbers, or all as strings")
-    places = np.minimum(np.searchsorted(known, found), len(known) - 1)
-    new = found[known[places] != found]
+    nearest = np.minimum(np.searchsorted(known, found), len(known) - 1)
+    new = found[known[nearest] != found]
     if len(new) and np.result_type(known, new).kind == "f":
         for part in (known, new):
             if part.dtype.kind in "iu" and (np.abs(part.astype(np.float64)) > 2**53).any():
@@ -64,10 +64,11 @@ def _not_among(known: np.ndarray, found: np.ndarray) -> np.ndarray:
     return new
 
 
-def alike(y: np.ndarray, labels: Labels) -> np.ndarray:
-    """Numbers in the dtype of the known ones, where that keeps each: 7.0 is 7, whatever came first.
+def match_dtype(y: np.ndarray, labels: Labels) -> np.ndarray:
+    """Return numbers in the dtype of the known classes if that is exact: 7.0 is the class 7.
 
-    >>> alike(np.array([7.0]), with_classes(no_labels(np.dtype(int)), np.array([7]))).tolist()
+    >>> labels = add_classes(empty_labels(np.dtype(int)), np.array([7]))
+    >>> match_dtype(np.array([7.0]), labels).tolist()
     [7]
     """
     known = labels.classes.dtype
@@ -79,36 +80,30 @@ def alike(y: np.ndarray, labels: Labels) -> np.ndarray:
     return same if is_exact else y
 
 
-def as_task(task: Any) -> TaskId:
-    """A task's name as Python's own; what is none is refused."""
+def check_task(task: Any) -> TaskId:
+    """Return the name of a task as a Python object; raise if it is no string, integer or None."""
     name = task.item() if isinstance(task, np.generic) else task
     require(name is None or isinstance(name, str | int), "task", task, "a string or integer")
     return name
 
 
-def with_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:
-    """With these outputs opened for a task. Rows without a task may be of any class seen so far."""
+def add_task(labels: Labels, task: TaskId, outputs: np.ndarray) -> Labels:
+    """Return the labels with these outputs in the head of a task.
+
+    The head of rows without a task holds every class seen so far.
+    """
     tasks, heads = labels.tasks, labels.heads
     if task in tasks and heads[tasks.index(task)][outputs].all():
         return labels
     if task not in tasks:
         tasks, heads = (*tasks, task), np.pad(heads, ((0, 1), (0, 0)))
-    opened = heads.copy()
-    opened[tasks.index(task), outputs] = True
+    heads = heads.copy()
+    heads[tasks.index(task), outputs] = True
     if None in tasks:
-        opened[tasks.index(None)] = opened.any(axis=0)
-    return labels._replace(tasks=tasks, heads=opened)
+        heads[tasks.index(None)] = heads.any(axis=0)
+    return labels._replace(tasks=tasks, heads=heads)
 
 
-def outputs_of(labels: Labels, y: np.ndarray) -> np.ndarray:
-    """The output of each row's class."""
+def encode(labels: Labels, y: np.ndarray) -> np.ndarray:
+    """Return the output of each row's class."""
     return labels.outputs[np.searchsorted(labels.classes, y)]
-
-
-def power_of_two(number: int) -> int:
-    """The smallest power of two that is not below: capacities double, so programs are few.
-
-    >>> [power_of_two(number) for number in (1, 2, 3, 10)]
-    [1, 2, 4, 16]
-    """
-    return 1 << max(number - 1, 0).bit_length()

@@ -1,73 +1,79 @@
-"""Answers to rows, in compiled blocks."""
+"""Predictions of a fitted state, computed in blocks of rows."""
 
 from collections.abc import Callable
 
 import jax
 import numpy as np
 
+from lamaml._trees import pad_rows
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.estimators import _compiled
-from lamaml.estimators._config import answers_itself
 from lamaml.estimators._labels import TaskId
-from lamaml.estimators._rows import padded, smallest
-from lamaml.estimators._state import Learned
+from lamaml.estimators._rows import padded_size
+from lamaml.estimators._state import FittedState
 
 
-def outputs_for(learned: Learned, x: np.ndarray) -> np.ndarray:
-    """The network's outputs for float32 rows."""
-    design, params, view = learned.design, learned.state.params, learned.view
-    return _in_blocks(x, lambda rows, num: _compiled.outputs(design, params, view, rows, num))
+def network_outputs(fitted: FittedState, x: np.ndarray) -> np.ndarray:
+    """Return the network's outputs for float32 rows."""
+    config, params, inputs = fitted.config, fitted.learner_state.params, fitted.loss_inputs
+    return _in_blocks(
+        x, lambda rows, num: _compiled.network_outputs(config, params, inputs, rows, num)
+    )
 
 
-def open_outputs(learned: Learned, task: TaskId) -> np.ndarray:
-    """Which outputs may be answered with: a task's classes, or without one every class seen."""
+def allowed_outputs(fitted: FittedState, task: TaskId) -> np.ndarray:
+    """Return which outputs may be predicted: those of a task's classes, or of all classes seen."""
+    heads = fitted.loss_inputs.heads
     if task is None:
-        return learned.view.answers
-    known = learned.labels.tasks
+        return np.asarray(heads.any(axis=0))
+    known = fitted.labels.tasks
     if task not in known:
         texts = [name for name in known if isinstance(name, str)]
         if isinstance(task, str) and texts:
             raise unknown_name("task", task, texts)
         names = ", ".join(repr(name) for name in known if name is not None)
         raise InvalidArgument(f"unknown task {task!r}: {names or 'no task was named yet'}")
-    return learned.view.heads[known.index(task)]
+    return heads[known.index(task)]
 
 
-def chosen_outputs(learned: Learned, x: np.ndarray, task: TaskId = None) -> np.ndarray:
-    """The output each row is answered with."""
-    answers = open_outputs(learned, task)
-    design, seed = learned.design, np.uint32(learned.seed)
-    if not answers_itself(design.learner):
-        return np.where(answers, outputs_for(learned, x), -np.inf).argmax(axis=1)
-    place = learned.task if task is None else learned.labels.tasks.index(task)
-    view = learned.view._replace(answers=answers)
-    state = learned.state
-    if _compiled.consolidates(design):  # what it answers from comes at a task's end: as if one did
-        state = _compiled.conclude(design, state, view, seed, np.uint32(learned.task))
+def predict_outputs(fitted: FittedState, x: np.ndarray, task: TaskId = None) -> np.ndarray:
+    """Return the output of the predicted class of each row."""
+    allowed = allowed_outputs(fitted, task)
+    config, inputs, state = fitted.config, fitted.loss_inputs, fitted.learner_state
+    if not _compiled.has_predict(config):
+        return np.where(allowed, network_outputs(fitted, x), -np.inf).argmax(axis=1)
+    if _compiled.has_end_task(config):  # such learners predict from what the end of a task stores
+        seed, current = np.uint32(fitted.seed), np.uint32(fitted.task)
+        state = _compiled.end_task(config, state, inputs, seed, current)
+    index = np.int32(fitted.task if task is None else fitted.labels.tasks.index(task))
+    if task is None:
+        inputs = inputs._replace(heads=np.tile(allowed, (len(inputs.heads), 1)))
     return _in_blocks(
-        x, lambda rows, num: _compiled.answers(design, state, view, rows, num, np.int32(place))
+        x,
+        lambda rows, num: _compiled.learner_predictions(config, state, inputs, rows, num, index),
     )
 
 
-def targets_for(learned: Learned, x: np.ndarray) -> np.ndarray:
-    """The answers of a regression, in the units of the targets."""
-    centre, deviation = learned.view.target.astype(np.float64)
-    return centre + deviation * outputs_for(learned, x)[:, 0]
+def predict_targets(fitted: FittedState, x: np.ndarray) -> np.ndarray:
+    """Return the predicted targets of a regression, in their unit, less the offset."""
+    inputs = fitted.loss_inputs
+    deviation = inputs.target_deviation.astype(np.float64)
+    return inputs.target_centre + deviation * network_outputs(fitted, x)[:, 0]
 
 
-def scores_of(learned: Learned, x: np.ndarray, y: np.ndarray, task: TaskId) -> np.ndarray:
-    """Each row's score as a float32: 1 for the right class, else 0; or its absolute error."""
-    if learned.design.is_regression:
-        return np.abs(targets_for(learned, x) - y).astype(np.float32)
-    return (chosen_outputs(learned, x, task) == y).astype(np.float32)
+def score_rows(fitted: FittedState, x: np.ndarray, y: np.ndarray, task: TaskId) -> np.ndarray:
+    """Return the score of each row as float32: 1 or 0 for a class, the absolute error else."""
+    if fitted.config.is_regression:
+        return np.abs(predict_targets(fitted, x) - y).astype(np.float32)
+    return (predict_outputs(fitted, x, task) == y).astype(np.float32)
 
 
-def _in_blocks(x: np.ndarray, answer: Callable[[np.ndarray, np.int32], jax.Array]) -> np.ndarray:
-    answers = []
+def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray, np.int32], jax.Array]) -> np.ndarray:
+    results = []
     most = _compiled.BLOCK * _compiled.BLOCKS[-1]
     for start in range(0, len(x), most):
         rows = x[start : start + most]
         num_blocks = -(-len(rows) // _compiled.BLOCK)
-        room = _compiled.BLOCK * smallest(_compiled.BLOCKS, num_blocks)
-        answers.append(np.asarray(answer(padded(rows, room), np.int32(num_blocks)))[: len(rows)])
-    return answers[0] if len(answers) == 1 else np.concatenate(answers)
+        size = _compiled.BLOCK * padded_size(num_blocks, _compiled.BLOCKS)
+        results.append(np.asarray(compute(pad_rows(rows, size), np.int32(num_blocks)))[: len(rows)])
+    return results[0] if len(results) == 1 else np.concatenate(results)

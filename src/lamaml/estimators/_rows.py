@@ -1,6 +1,6 @@
-"""Anyone's rows on their way to a network: checked, stored as narrowly as is exact, padded."""
+"""The rows of one call on the host: offsets, bad rows, the dtype they are stored in, padding."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,61 +8,63 @@ import numpy as np
 from lamaml.errors import InvalidArgument
 
 DTYPES = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float32))
-"""What rows are stored as, narrowest first; float32 is all that a network reads."""
-DIGITS = 4
-"""Columns behind a stored row: its place in the stream, in digits that fit every dtype above."""
+"""The dtypes that rows are stored in, narrowest first. Networks read float32."""
 
 
 class Rows(NamedTuple):
-    """Good rows of one call, on the host."""
+    """The rows of one call that are learned from: none is bad, none has weight 0."""
 
     x: np.ndarray  # (n, columns) float32
     y: np.ndarray  # (n,) int32 outputs, or float32 targets
-    weight: np.ndarray  # (n,) float32, none of them 0
+    weight: np.ndarray  # (n,) float32
 
-    def part(self, which: np.ndarray | slice) -> "Rows":
-        """Some of the rows."""
+    def take(self, which: np.ndarray | slice) -> "Rows":
+        """Return the chosen rows."""
         return Rows(self.x[which], self.y[which], self.weight[which])
-
-    def copy(self) -> "Rows":
-        """The same, in memory of their own: a caller may use his again."""
-        return Rows(self.x.copy(), self.y.copy(), self.weight.copy())
 
     @property
     def size(self) -> int:
-        """Their number."""
+        """The number of rows."""
         return len(self.y)
 
 
-class Origins(NamedTuple):
-    """What numbers are counted from, so that float32 can tell them apart; None for zero."""
+class Offsets(NamedTuple):
+    """Numbers subtracted in float64, so that float32 can tell large values apart; None for 0."""
 
     inputs: np.ndarray | None = None  # (columns,) float64
     target: np.ndarray | None = None  # (1,) float64, of a regression
 
 
-def origin_of(values: np.ndarray) -> np.ndarray | None:
-    """The first number of each column that begins where float32 has no fractions, such as dates.
+def find_offset(values: np.ndarray) -> np.ndarray | None:
+    """Return the first number of each column whose values are too large for float32, such as dates.
 
-    >>> origin_of(np.array([[1.7e9, 3.0], [1.7e9 + 0.5, 4.0]])).tolist()
+    The offset of the other columns is 0. Returns None if no column needs one.
+
+    >>> find_offset(np.array([[1.7e9, 3.0], [1.7e9 + 0.5, 4.0]])).tolist()
     [1700000000.0, 0.0]
     """
     finite = np.isfinite(values)
     first = np.take_along_axis(values, finite.argmax(axis=0)[None], axis=0)[0].astype(np.float64)
-    is_far = finite.any(axis=0) & (np.abs(first) >= 2**24)
-    return np.where(is_far, first, 0.0) if is_far.any() else None
+    is_large = finite.any(axis=0) & (np.abs(first) >= 2**24)
+    return np.where(is_large, first, 0.0) if is_large.any() else None
 
 
-def as_float32(values: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
-    """What a network can read; what float32 cannot hold becomes infinite."""
+def find_offsets(x: np.ndarray | None, y: np.ndarray | None) -> Offsets:
+    """Return the offsets of a first call's inputs and targets; None for those not to be shifted."""
+    inputs = find_offset(x) if x is not None and len(x) else None
+    return Offsets(inputs, find_offset(y[:, None]) if y is not None and len(y) else None)
+
+
+def as_float32(values: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+    """Return the values less the offset; those that float32 cannot hold become infinite."""
     with np.errstate(over="ignore"):
-        if origin is not None:
-            values = values - origin
+        if offset is not None:
+            values = values - offset
         return np.ascontiguousarray(values, np.float32)
 
 
 def bad_rows(*columns: np.ndarray) -> np.ndarray:
-    """The places of rows in which some number is NaN or infinite."""
+    """Return the indices of rows in which some number is NaN or infinite."""
     finite = np.ones(len(columns[0]), bool)
     for values in columns:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -71,7 +73,7 @@ def bad_rows(*columns: np.ndarray) -> np.ndarray:
 
 
 def missing_labels(y: np.ndarray) -> np.ndarray:
-    """The places of labels that are none, among objects: None, NaN, pandas' NA.
+    """Return the indices of missing labels among objects: None, NaN, pandas' NA.
 
     >>> missing_labels(np.array(["a", None, float("nan"), "nan"], object)).tolist()
     [1, 2]
@@ -79,63 +81,39 @@ def missing_labels(y: np.ndarray) -> np.ndarray:
     if y.dtype != object:
         return np.zeros(0, int)
     names = (type(label).__name__ for label in y)
-    gone = [
+    is_missing = [
         label is None or name == "NAType" or (name == "float" and label != label)
         for label, name in zip(y, names, strict=True)
     ]
-    return np.flatnonzero(gone)
+    return np.flatnonzero(is_missing)
 
 
-def refusal(bad: np.ndarray, names: str) -> InvalidArgument:
-    """The error that names bad rows."""
+def bad_rows_error(bad: np.ndarray, what: str) -> InvalidArgument:
+    """Return the error that names the first bad rows of `what`, such as "Input X"."""
     more = f" and {len(bad) - 10} more" if len(bad) > 10 else ""
     return InvalidArgument(
-        f"{names} contains NaN, infinity or a value too large for dtype('float32') in rows "
-        f"{bad[:10].tolist()}{more}: mend or drop them, or learn with on_bad_rows='skip'"
+        f"{what} contains NaN, infinity or a value too large for dtype('float32') in rows "
+        f"{bad[:10].tolist()}{more}: correct or drop them, or learn with on_bad_rows='skip'"
     )
 
 
-def narrowest(x: np.ndarray, at_least: np.dtype) -> np.dtype:
-    """The first of DTYPES that holds every number exactly, none narrower than `at_least`.
+def narrowest_dtype(x: np.ndarray, at_least: np.dtype) -> np.dtype:
+    """Return the first of DTYPES, from `at_least` on, that holds every number exactly.
 
-    >>> narrowest(np.array([0.0, 16.0], np.float32), np.dtype(np.uint8))
+    >>> narrowest_dtype(np.array([0.0, 16.0], np.float32), np.dtype(np.uint8))
     dtype('uint8')
     """
-    with np.errstate(invalid="ignore"):  # the cast of what does not fit is compared, not used
+    with np.errstate(invalid="ignore"):  # a cast that overflows is compared, not used
         for dtype in DTYPES[DTYPES.index(at_least) : -1]:
             if np.array_equal(x.astype(dtype), x):
                 return dtype
     return DTYPES[-1]
 
 
-def numbered(x: np.ndarray, places: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Rows as they are stored: their numbers, then the digits of their places in the stream."""
-    stored = np.empty((len(x), x.shape[1] + DIGITS), dtype)
-    stored[:, :-DIGITS] = x
-    stored[:, -DIGITS:] = places.astype("<u4").view(np.uint8).reshape(-1, DIGITS)
-    return stored
+def padded_size(needed: int, sizes: Sequence[int]) -> int:
+    """Return the smallest of the sizes that is at least `needed`, else the largest.
 
-
-def places_of(stored: np.ndarray) -> np.ndarray:
-    """The place in the stream of each stored row.
-
-    >>> places_of(numbered(np.zeros((2, 3)), np.array([299, 300]), np.dtype(np.int16))).tolist()
-    [299, 300]
+    >>> padded_size(3, (1, 16, 128))
+    16
     """
-    digits = np.ascontiguousarray(stored[:, -DIGITS:].astype(np.uint8))
-    return digits.view("<u4").reshape(-1).astype(np.int64)
-
-
-def padded(values: np.ndarray, size: int) -> np.ndarray:
-    """The rows, filled up with zeros to the given number of them."""
-    if len(values) == size:
-        return values
-    full = np.zeros((size, *values.shape[1:]), values.dtype)
-    full[: len(values)] = values
-    return full
-
-
-def smallest(sizes: Iterable[int], needed: int) -> int:
-    """The smallest of the sizes that holds so many, or the largest of all."""
-    sizes = tuple(sizes)
     return next((size for size in sizes if size >= needed), sizes[-1])

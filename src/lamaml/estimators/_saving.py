@@ -1,12 +1,13 @@
-"""One file for an estimator: every array exact, every setting as JSON, a digest over both.
+"""Saved estimators: one safetensors file with every array, the settings as JSON, and a digest.
 
-The format is safetensors, so reading a file never runs code. A file takes its name once all of it
-is on the disk: whoever dies on the way leaves the old one.
+Reading a file runs no code: networks and learners from outside the package are passed by the
+caller. Writing is atomic.
 """
 
 import hashlib
 import json
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +17,67 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from lamaml._io import atomic_write
+from lamaml._registry import entry_point_names, name_of
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
-from lamaml.estimators._budget import shape_of
-from lamaml.estimators._config import Design, Network
-from lamaml.estimators._holdout import HeldOut
+from lamaml.estimators._budget import state_shapes
+from lamaml.estimators._config import Builder, Config, Network, learner_name
+from lamaml.estimators._holdout import Holdout
 from lamaml.estimators._labels import Labels
-from lamaml.estimators._rows import Origins, Rows
+from lamaml.estimators._rows import Offsets
 from lamaml.estimators._scaling import Moments
-from lamaml.estimators._state import Learned, view_of
+from lamaml.estimators._state import FittedState, LastBatch, make_loss_inputs
+from lamaml.learners import LEARNERS
 from lamaml.types import Model, State
 
-VERSION = 2
-"""Of the format; a reader refuses versions it does not know."""
+VERSION = 1
+"""Of the format."""
 _KIND = "lamaml estimator"
+_COUNTS = ("task", "num_rows", "num_updates", "seed", "is_scaled", "memory_budget")
 
 
-def write(path: str | Path, settings: dict[str, Any], learned: Learned) -> None:
-    """Save what was learned, with the settings and counts of its estimator, in one atomic step."""
-    tensors = _tensors(learned)
-    content = {"version": VERSION, "settings": settings, "learned": _facts(learned)}
+@dataclass(frozen=True, kw_only=True)
+class SavedEstimator:
+    """The content of a file."""
+
+    class_name: str
+    parameters: Mapping[str, Any]  # of the constructor, without `model`
+    feature_names: list[str] | None
+    num_bad_rows: int
+    seconds: float
+    fitted: FittedState
+
+
+def write_estimator(path: str | Path, saved: SavedEstimator) -> None:
+    """Write an estimator to a file, in one atomic step."""
+    content = {
+        "version": VERSION,
+        "class": saved.class_name,
+        "parameters": dict(saved.parameters) | {"learner": _stored(saved.parameters["learner"])},
+        "feature_names": saved.feature_names,
+        "num_bad_rows": saved.num_bad_rows,
+        "seconds": saved.seconds,
+        "fitted": _to_json(saved.fitted),
+    }
+    tensors = _to_tensors(saved.fitted)
     try:
-        text = json.dumps(content, sort_keys=True, allow_nan=False, default=_number)
+        text = json.dumps(content, sort_keys=True, allow_nan=False, default=_plain_number)
     except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"a setting cannot be saved: {error}") from error
+        raise InvalidArgument(f"a parameter cannot be saved: {error}") from error
     header = {"kind": _KIND, "content": text, "sha256": _digest(text, tensors)}
     with atomic_write(Path(path)) as file:
         file.write(to_bytes(tensors, header))
 
 
-def read(path: str | Path, model: Network | None) -> tuple[dict[str, Any], Learned]:
-    """The settings and what was learned, exactly as they were saved.
+def read_estimator(
+    path: str | Path, model: Network | None, learner: str | Builder | None
+) -> SavedEstimator:
+    """Return the content of a file, exactly as it was saved.
 
     Raises:
       DataUnavailable: there is no such file.
-      DataCorrupt: it is truncated, altered, of another kind or of a later version.
-      Mismatch: its weights are not those of the model.
+      DataCorrupt: it is truncated, altered, or of another kind or format.
+      InvalidArgument: it needs the `model` or the `learner` that it was saved with.
+      Mismatch: its arrays do not fit the model or the learner.
     """
     if not Path(path).is_file():
         raise DataUnavailable(f"{path}: no such file")
@@ -59,62 +86,89 @@ def read(path: str | Path, model: Network | None) -> tuple[dict[str, Any], Learn
             header = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise DataCorrupt(f"{path}: not a whole safetensors file ({error})") from error
+        raise DataCorrupt(f"{path}: not a complete safetensors file ({error})") from error
     if header.get("kind") != _KIND:
         raise DataCorrupt(f"{path}: not a file that an estimator's save() wrote")
     if header.get("sha256") != _digest(header.get("content", ""), tensors):
-        raise DataCorrupt(f"{path}: its content is not what was written")
+        raise DataCorrupt(f"{path}: the content does not match its SHA-256 digest")
     content = json.loads(header["content"])
-    if content["version"] > VERSION:
-        raise DataCorrupt(f"{path}: format {content['version']}, this lamaml reads up to {VERSION}")
-    return content["settings"], _learned(content["learned"], tensors, model)
+    if content["version"] != VERSION:
+        raise DataCorrupt(f"{path}: format {content['version']}, expected format {VERSION}")
+    parameters, facts = content["parameters"], content["fitted"]
+    for stored in (parameters, facts["config"]):
+        stored["learner"] = _known_or_given(stored["learner"], learner)
+    return SavedEstimator(
+        class_name=content["class"],
+        parameters=parameters | {"hidden_sizes": tuple(parameters["hidden_sizes"])},
+        feature_names=content["feature_names"],
+        num_bad_rows=content["num_bad_rows"],
+        seconds=content["seconds"],
+        fitted=_to_fitted(facts, tensors, model),
+    )
 
 
-def _facts(learned: Learned) -> dict[str, Any]:
-    """All of it that is not an array."""
-    design = {part.name: getattr(learned.design, part.name) for part in fields(learned.design)}
-    network = learned.design.network
-    is_own = isinstance(network, Model) or callable(network)
-    classes = learned.labels.classes
-    return {
-        "design": design | {"network": None if is_own else network},
+def _stored(learner: str | Builder) -> str:
+    """Return the name under which a learner is stored."""
+    try:
+        return name_of(learner)
+    except InvalidArgument:  # a local function: the caller of load has it
+        return f"a function named {learner_name(learner)}"
+
+
+def _known_or_given(name: str, learner: str | Builder | None) -> str | Builder:
+    """Return the learner: by name if it is installed, else the one given. Nothing is imported."""
+    if learner is not None:
+        return learner
+    if name in LEARNERS or name in entry_point_names("learner"):
+        return name
+    raise InvalidArgument(
+        f"this file was saved with the learner {name!r}, which is not installed by name: pass it "
+        "as learner="
+    )
+
+
+def _to_json(fitted: FittedState) -> dict[str, Any]:
+    """Return everything in the state that is not an array."""
+    config = {part.name: getattr(fitted.config, part.name) for part in fields(fitted.config)}
+    network = fitted.config.network
+    is_given = isinstance(network, Model) or callable(network)
+    config |= {"network": None if is_given else network, "learner": _stored(fitted.config.learner)}
+    classes = fitted.labels.classes
+    return {name: getattr(fitted, name) for name in _COUNTS} | {
+        "config": config,
         "classes": {"values": classes.tolist(), "dtype": classes.dtype.str},
-        "tasks": list(learned.labels.tasks),
-        "num_rows": {
-            "inputs": learned.inputs.num_rows,
-            "targets": learned.targets.num_rows,
-            "held_out": learned.held_out.num_seen,
-            "all": learned.num_rows,
-        },
-        "num_updates": learned.num_updates,
-        "task": learned.task,
-        "last_task": learned.last_task,
-        "seed": learned.seed,
-        "is_scaled": learned.is_scaled,
-        "memory_budget": learned.memory_budget,
+        "tasks": list(fitted.labels.tasks),
+        "num_input_rows": fitted.input_moments.num_rows,
+        "num_target_rows": fitted.target_moments.num_rows,
+        "num_held_out": fitted.holdout.num_seen,
+        "last_batch_task": fitted.last_batch.task,
     }
 
 
-def _tensors(learned: Learned) -> dict[str, np.ndarray]:
-    named, _ = jax.tree.flatten_with_path(learned.state)
+def _to_tensors(fitted: FittedState) -> dict[str, np.ndarray]:
+    named, _ = jax.tree.flatten_with_path(fitted.learner_state)
     tensors = {f"state{jax.tree_util.keystr(path)}": leaf for path, leaf in named}
-    tensors |= {f"inputs.{name}": getattr(learned.inputs, name) for name in ("mean", "scatter")}
-    tensors |= {f"targets.{name}": getattr(learned.targets, name) for name in ("mean", "scatter")}
-    tensors |= {
-        f"held_out.{name}": getattr(learned.held_out, name) for name in HeldOut._fields[:-1]
+    groups = {
+        "inputs": fitted.input_moments._asdict(),
+        "targets": fitted.target_moments._asdict(),
+        "holdout": fitted.holdout._asdict(),
+        "last_batch": fitted.last_batch._asdict(),
+        "offsets": fitted.offsets._asdict(),
+        "labels": {"outputs": fitted.labels.outputs, "heads": fitted.labels.heads},
     }
-    tensors |= {f"last.{name}": getattr(learned.last, name) for name in Rows._fields}
     tensors |= {
-        f"origins.{name}": origin
-        for name, origin in learned.origins._asdict().items()
-        if origin is not None
+        f"{group}.{name}": value
+        for group, values in groups.items()
+        for name, value in values.items()
+        if isinstance(value, np.ndarray)
     }
-    tensors |= {"labels.outputs": learned.labels.outputs, "labels.heads": learned.labels.heads}
     return {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
 
 
-def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) -> Learned:
-    stored = facts["design"]
+def _to_fitted(
+    facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Network | None
+) -> FittedState:
+    stored = facts["config"]
     network = stored["network"]
     if network is None and model is None:
         raise InvalidArgument("this file was saved with a model of its own: pass it as model=")
@@ -123,62 +177,52 @@ def _learned(facts: dict[str, Any], tensors: dict[str, np.ndarray], model: Any) 
         "settings": tuple((name, value) for name, value in stored["settings"]),
         "input_shape": tuple(stored["input_shape"]),
     }
-    design = Design(**stored)
-    counts, classes = facts["num_rows"], facts["classes"]
+    config = Config(**stored)
+
+    def group(name: str) -> dict[str, Any]:
+        start = f"{name}."
+        return {key[len(start) :]: tensors[key] for key in tensors if key.startswith(start)}
+
     labels = Labels(
-        np.array(classes["values"], classes["dtype"]),
-        tensors["labels.outputs"],
-        tuple(facts["tasks"]),
-        tensors["labels.heads"],
+        classes=np.array(facts["classes"]["values"], facts["classes"]["dtype"]),
+        tasks=tuple(facts["tasks"]),
+        **group("labels"),
     )
-    inputs, targets = (
-        Moments(counts[name], tensors[f"{name}.mean"], tensors[f"{name}.scatter"])
-        for name in ("inputs", "targets")
-    )
-    aside = {name: tensors[f"held_out.{name}"] for name in HeldOut._fields[:-1]}
-    return Learned(
-        design,
-        _state(shape_of(design), tensors),
-        labels,
-        inputs,
-        targets,
-        HeldOut(**aside, num_seen=counts["held_out"]),
-        view_of(design, labels, inputs, targets),
-        Rows(*(tensors[f"last.{name}"] for name in Rows._fields)),
-        Origins(*(tensors.get(f"origins.{name}") for name in Origins._fields)),
-        facts["seed"],
-        facts["is_scaled"],
-        facts["memory_budget"],
-        facts["task"],
-        counts["all"],
-        facts["num_updates"],
-        facts.get("last_task", facts["task"]),  # an earlier lamaml did not tell
+    inputs = Moments(num_rows=facts["num_input_rows"], **group("inputs"))
+    targets = Moments(num_rows=facts["num_target_rows"], **group("targets"))
+    return FittedState(
+        config=config,
+        learner_state=_to_learner_state(state_shapes(config), tensors),
+        labels=labels,
+        input_moments=inputs,
+        target_moments=targets,
+        loss_inputs=make_loss_inputs(config, labels, inputs, targets),
+        holdout=Holdout(num_seen=facts["num_held_out"], **group("holdout")),
+        last_batch=LastBatch(task=facts["last_batch_task"], **group("last_batch")),
+        offsets=Offsets(**group("offsets")),
+        **{name: facts[name] for name in _COUNTS},
     )
 
 
-def _state(like: State, tensors: dict[str, np.ndarray]) -> State:
-    """The tensors of a state, each in its place and of its shape."""
-    named, structure = jax.tree.flatten_with_path(like)
-    wanted = {f"state{jax.tree_util.keystr(path)}": leaf for path, leaf in named}
-    there = {name for name in tensors if name.startswith("state")}
-    for name in sorted(wanted.keys() | there):
-        # A file of an earlier lamaml has numbers that stand alone in rows of one.
-        found = tensors[name].shape if name in there else None
-        expected = wanted[name].shape if name in wanted else None
-        if found != expected and (found, expected) != ((1,), ()):
+def _to_learner_state(shapes: State, tensors: dict[str, np.ndarray]) -> State:
+    """Return the tensors as a learner's state; raise Mismatch if one has another shape."""
+    named, structure = jax.tree.flatten_with_path(shapes)
+    expected = {f"state{jax.tree_util.keystr(path)}": leaf.shape for path, leaf in named}
+    found = {name: tensors[name].shape for name in tensors if name.startswith("state")}
+    for name in sorted(expected.keys() | found.keys()):
+        if found.get(name) != expected.get(name):
             raise Mismatch(
-                f"{name} has shape {found} in the file and {expected} in the model: load it with "
-                "the model it was saved with"
+                f"{name} has shape {found.get(name)} in the file and {expected.get(name)} in the "
+                "model: load it with the model it was saved with"
             )
-    leaves = [tensors[name].reshape(leaf.shape) for name, leaf in wanted.items()]
-    return jax.tree.unflatten(structure, leaves)
+    return jax.tree.unflatten(structure, [tensors[name] for name in expected])
 
 
-def _number(value: Any) -> Any:
-    """A setting that NumPy made, as Python's own."""
+def _plain_number(value: Any) -> Any:
+    """Return a NumPy number as a Python number."""
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} is not a number, a text or a list of them")
+    raise TypeError(f"{value!r} is not a number, a string or a list of them")
 
 
 def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:

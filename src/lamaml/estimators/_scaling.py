@@ -8,27 +8,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-_TINY = float(np.finfo(np.float32).tiny) ** 2  # of a deviation that compiled code takes for 0
-_ROUNDING = 1e-12  # a variance below this share of the squared mean is float32 noise, not signal
+_TINY = float(np.finfo(np.float32).tiny) ** 2  # compiled code rounds smaller deviations to 0
+_ROUNDING = 1e-12  # a variance below this fraction of the squared mean is float32 noise
 
 
 class Moments(NamedTuple):
-    """What has been seen of each column."""
+    """Running statistics of each column."""
 
     num_rows: int  # n
     mean: np.ndarray  # (columns,) float64
     scatter: np.ndarray  # S, (columns,) float64, the sum of squared deviations
 
 
-def no_moments(num_columns: int) -> Moments:
-    """Before the first row."""
+def empty_moments(num_columns: int) -> Moments:
+    """Return the statistics of no rows."""
     return Moments(0, np.zeros(num_columns), np.zeros(num_columns))
 
 
-def merged(moments: Moments, rows: np.ndarray) -> Moments:
-    """With these rows added.
+def add_to_moments(moments: Moments, rows: np.ndarray) -> Moments:
+    """Return the statistics with these rows, at least one, added.
 
-    >>> seen = merged(merged(no_moments(1), np.array([[1.0]])), np.array([[2.0], [6.0]]))
+    >>> seen = add_to_moments(empty_moments(1), np.array([[1.0]]))
+    >>> seen = add_to_moments(seen, np.array([[2.0], [6.0]]))
     >>> seen.mean.tolist(), seen.scatter.tolist()
     ([3.0], [14.0])
     """
@@ -45,8 +46,8 @@ def merged(moments: Moments, rows: np.ndarray) -> Moments:
     )
 
 
-def scaling(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """The mean and the deviation of each column, as float32; 1 where a column has not varied."""
+def mean_and_deviation(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each column as float32; 1 for a constant column."""
     variance = moments.scatter / max(moments.num_rows, 1)
     varies = variance > np.maximum(_ROUNDING * np.square(moments.mean), _TINY)
     deviation = np.sqrt(np.where(varies, variance, 1.0))

@@ -1,97 +1,110 @@
-"""Everything an estimator has learned.
+"""The fitted state: everything an estimator has learned and stored.
 
-`Learned` is never changed, only replaced: whatever fails on the way leaves the old one as it was.
+It is never changed, only replaced, so that a call that fails leaves the old one as it was.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from lamaml.estimators import _compiled
-from lamaml.estimators._budget import held_out_size, largest_memory, with_memory
-from lamaml.estimators._config import Design, View
-from lamaml.estimators._holdout import HeldOut, none_held_out
-from lamaml.estimators._labels import Labels, power_of_two
-from lamaml.estimators._rows import Origins, Rows
-from lamaml.estimators._scaling import Moments, no_moments, scaling
+from lamaml.estimators._budget import holdout_size, largest_memory_size, set_memory_size
+from lamaml.estimators._compiled import init_learner
+from lamaml.estimators._config import Config, LossInputs, power_of_two
+from lamaml.estimators._holdout import Holdout, empty_holdout
+from lamaml.estimators._labels import Labels
+from lamaml.estimators._rows import Offsets
+from lamaml.estimators._scaling import Moments, empty_moments, mean_and_deviation
 from lamaml.types import State
 
-MOST_DEVIATIONS = 5.0
-"""Where a scaled input is cut off: a column that wakes up late must not shout."""
+MAX_DEVIATIONS = 5.0
+"""Scaled inputs are clipped here, so that a feature that varies late cannot dominate."""
 
 
-_NO_TARGET = np.array([0, 1], np.float32)  # a classification's, which no loss reads
+class LastBatch(NamedTuple):
+    """The last batch learned from, for the report."""
+
+    x: np.ndarray  # (n, columns) float32
+    y: np.ndarray  # (n,)
+    weight: np.ndarray  # (n,)
+    task: int = 0  # its index
 
 
-class Learned(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class FittedState:
     """What the next call needs."""
 
-    design: Design
-    state: State  # the learner's
+    config: Config
+    learner_state: State
     labels: Labels
-    inputs: Moments
-    targets: Moments  # of a regression
-    held_out: HeldOut
-    view: View  # what labels and moments come to
-    last: Rows  # the last batch, for the report
-    origins: Origins
+    input_moments: Moments
+    target_moments: Moments  # of a regression
+    loss_inputs: LossInputs  # computed from labels and moments
+    holdout: Holdout
+    last_batch: LastBatch
+    offsets: Offsets
     seed: int
     is_scaled: bool
     memory_budget: int | None  # in bytes
-    task: int = 0  # the place of the task under way among labels.tasks
-    num_rows: int = 0
+    task: int = 0  # index of the current task in labels.tasks
+    num_rows: int = 0  # rows seen, those held out included
     num_updates: int = 0
-    last_task: int = 0  # of the last batch
 
 
-def started(
-    design: Design,
+def initial_state(
+    config: Config,
     labels: Labels,
-    seed: int,
     *,
-    origins: Origins,
+    offsets: Offsets,
+    seed: int,
     is_scaled: bool,
     memory_size: int,
     memory_budget: int | None,
-    holds_out: bool,
-) -> Learned:
-    """Before the first row."""
+    has_holdout: bool,
+) -> FittedState:
+    """Return the state before the first row."""
     if memory_budget is not None:
-        memory_size = largest_memory(design, memory_budget, holds_out)
-    design = with_memory(design, memory_size)
-    kind = np.dtype(np.float32 if design.is_regression else np.int32)
-    aside = none_held_out(
-        held_out_size(memory_size) if holds_out else 0,
-        design.num_columns,
-        np.dtype(design.dtype),
-        kind,
-    )
-    columns = design.num_columns
-    nothing = Rows(np.zeros((0, columns), np.float32), np.zeros(0, kind), np.zeros(0, np.float32))
-    inputs, targets = no_moments(columns), no_moments(1)
-    return Learned(
-        design,
-        _compiled.begin(design, np.uint32(seed)),
-        labels,
-        inputs,
-        targets,
-        aside,
-        view_of(design, labels, inputs, targets),
-        nothing,
-        origins,
-        seed,
-        is_scaled,
-        memory_budget,
+        memory_size = largest_memory_size(config, memory_budget, has_holdout)
+    config = set_memory_size(config, memory_size)
+    target_dtype = np.dtype(np.float32 if config.is_regression else np.int32)
+    num_held_out = holdout_size(memory_size) if has_holdout else 0
+    columns = config.num_columns
+    inputs, targets = empty_moments(columns), empty_moments(1)
+    return FittedState(
+        config=config,
+        learner_state=init_learner(config, np.uint32(seed)),
+        labels=labels,
+        input_moments=inputs,
+        target_moments=targets,
+        loss_inputs=make_loss_inputs(config, labels, inputs, targets),
+        holdout=empty_holdout(num_held_out, columns, np.dtype(config.dtype), target_dtype),
+        last_batch=LastBatch(
+            x=np.zeros((0, columns), np.float32),
+            y=np.zeros(0, target_dtype),
+            weight=np.zeros(0, np.float32),
+        ),
+        offsets=offsets,
+        seed=seed,
+        is_scaled=is_scaled,
+        memory_budget=memory_budget,
     )
 
 
-def view_of(design: Design, labels: Labels, inputs: Moments, targets: Moments) -> View:
-    """What a loss reads, of what is known by now."""
-    heads = np.zeros((power_of_two(max(len(labels.tasks), 4)), design.num_outputs), bool)
+def make_loss_inputs(
+    config: Config, labels: Labels, inputs: Moments, targets: Moments
+) -> LossInputs:
+    """Return what the loss reads, from the labels and statistics so far."""
+    heads = np.zeros((power_of_two(max(len(labels.tasks), 4)), config.num_outputs), bool)
     heads[: len(labels.heads), : labels.heads.shape[1]] = labels.heads
-    if design.is_regression:
+    if config.is_regression:
         heads[:] = True
-    target = np.concatenate(scaling(targets)) if design.is_regression else _NO_TARGET
-    most = MOST_DEVIATIONS if inputs.num_rows else np.inf
-    answers = np.asarray(heads.any(axis=0))
-    return View(*scaling(inputs), np.float32(most), target, heads, answers)
+    centre, deviation = mean_and_deviation(inputs)
+    target_centre, target_deviation = mean_and_deviation(targets)
+    return LossInputs(
+        centre=centre,
+        deviation=deviation,
+        limit=np.float32(MAX_DEVIATIONS if inputs.num_rows else np.inf),
+        target_centre=target_centre,
+        target_deviation=target_deviation,
+        heads=heads,
+    )

@@ -1,54 +1,132 @@
-"""Inputs and weights as users give them, as the numbers a network reads."""
+"""Checks of what users pass: the process, parameters, inputs, targets and weights.
 
+scikit-learn's convention is that `__init__` checks nothing: parameters are checked when used.
+"""
+
+import functools
 import math
+import os
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
-from lamaml.errors import InvalidArgument, require
-from lamaml.estimators._config import Design
+from lamaml.errors import Forked, InvalidArgument, require
+from lamaml.estimators._config import Config, Network
+from lamaml.estimators._rows import bad_rows, bad_rows_error, missing_labels
+from lamaml.types import Model
+
+
+def check_process() -> None:
+    """Raise Forked in a child of a process that has used JAX: its threads are missing there."""
+    if _first_process() != os.getpid():
+        raise Forked(
+            "this process was forked from one that has used an estimator and would hang: start "
+            "processes with multiprocessing.get_context('spawn'), or with joblib"
+        )
+
+
+@functools.cache
+def _first_process() -> int:
+    """Return the id of the process that called first; a forked child inherits the answer."""
+    return os.getpid()
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise unless a parameter is an integer of at least 1."""
+    is_count = isinstance(value, int | np.integer) and bool(value > 0)
+    require(is_count, name, value, "an integer, at least 1")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise unless a parameter is a number from 0 to 0.5."""
+    is_fraction = isinstance(value, int | float | np.number) and bool(0 <= value <= 0.5)
+    require(is_fraction, name, value, "in [0, 0.5]")
+
+
+def check_network(model: Any, hidden_sizes: Any) -> Network:
+    """Return the user's network, or the hidden sizes of the default one."""
+    if model is not None:
+        is_network = isinstance(model, Model) or callable(model)
+        require(is_network, "model", model, "a Model, or a function that returns one")
+        return model
+    is_sequence = isinstance(hidden_sizes, list | tuple | np.ndarray)
+    require(is_sequence, "hidden_sizes", hidden_sizes, "integers, such as (100, 100)")
+    for size in hidden_sizes:
+        check_count("hidden_sizes", size)
+    return tuple(int(size) for size in hidden_sizes)
 
 
 def read_inputs(
-    estimator: BaseEstimator, X: Any, design: Design | None = None
+    estimator: BaseEstimator, X: Any, config: Config | None = None
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Rows as a matrix of numbers, with bad ones still among them, and the shape that each had.
+    """Return the rows as a matrix of numbers, bad rows included, and the shape of one row.
 
     Args:
-      estimator: on which scikit-learn notes number and names of columns, or checks them.
-      X: arrays or frames; arrays may have more than two axes.
-      design: of what was learned from earlier rows, which these must be like.
+      estimator: stores the number and names of columns on the first call, checks them later.
+      X: an array, of two or more axes, or a frame.
+      config: of the fitted estimator, whose row shape X must have; None on the first call.
     """
-    if design is not None and _is_plain(estimator, X, design):
-        return X, design.input_shape
+    if config is not None and _needs_no_check(estimator, X, config):
+        return X, config.input_shape
     if getattr(X, "ndim", 2) > 2:
         X = np.asarray(X)
     shape = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else None
     flat = X if shape is None else X.reshape(len(X), math.prod(shape))
-    x = validate_data(estimator, flat, reset=design is None, ensure_all_finite=False)
+    x = validate_data(estimator, flat, reset=config is None, ensure_all_finite=False)
     shape = shape or x.shape[1:]
-    if design is not None:
-        before = f"{design.input_shape}, as before"
-        require(shape == design.input_shape, "shape of a row of X", shape, before)
+    if config is not None:
+        before = f"{config.input_shape}, as before"
+        require(shape == config.input_shape, "shape of a row of X", shape, before)
     return x, shape
 
 
-def _is_plain(estimator: BaseEstimator, X: Any, design: Design) -> bool:
-    """Whether scikit-learn's checks, which take a tenth of a millisecond, could find no fault."""
+def _needs_no_check(estimator: BaseEstimator, X: Any, config: Config) -> bool:
+    """Return whether scikit-learn's checks, which take 0.1 ms, would find nothing."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
         and len(X) > 0
-        and X.shape[1:] == design.input_shape == (design.num_columns,)
+        and X.shape[1:] == config.input_shape == (config.num_columns,)
         and X.dtype.kind in "fiub"
         and "feature_names_in_" not in vars(estimator)
     )
 
 
+def read_targets(y: Any, estimator_name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return y as one column, and the indices of missing labels, each filled with another label."""
+    if y is None:
+        message = f"{estimator_name} requires y to be passed, but the target y is None"
+        raise InvalidArgument(message)
+    is_column = type(y) is np.ndarray and y.ndim == 1
+    y = y if is_column else column_or_1d(y, warn=True)
+    missing = missing_labels(y)
+    if len(missing):
+        present = np.delete(y, missing)
+        y = y.copy()
+        y[missing] = present[0] if len(present) else 0
+    return y, missing
+
+
+def find_bad_rows(
+    x: np.ndarray, y: np.ndarray, missing: np.ndarray, on_bad_rows: str
+) -> np.ndarray:
+    """Return the indices of rows with NaN, infinity or a missing label.
+
+    Raises:
+      InvalidArgument: there are some, and `on_bad_rows` is "raise".
+    """
+    bad = bad_rows(x, y)
+    if len(missing):
+        bad = np.union1d(bad, missing)
+    if len(bad) and on_bad_rows == "raise":
+        raise bad_rows_error(bad, "Input X" if len(bad_rows(x)) else "Input y")
+    return bad
+
+
 def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
-    """A finite weight of at least 0 for each row; 1 where none are given."""
+    """Return one finite weight of at least 0 per row; 1 if none are given."""
     if sample_weight is None:
         return np.ones(num_rows)
     weight = np.asarray(sample_weight, np.float64)
@@ -60,10 +138,10 @@ def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     return weight
 
 
-def relative(weight: np.ndarray) -> np.ndarray:
-    """Positive weights as float32, 1 on average.
+def normalise(weight: np.ndarray) -> np.ndarray:
+    """Return positive weights as float32 with mean 1.
 
-    Rows of the memory weigh 1: beside them, only how weights differ within a call can count.
+    Stored rows have weight 1: only the differences within a call may count.
     """
     if not len(weight) or weight.min() == weight.max():
         return np.ones(len(weight), np.float32)

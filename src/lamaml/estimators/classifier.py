@@ -1,4 +1,4 @@
-"""La-MAML as a scikit-learn classifier."""
+"""The classifier: a learner of this package as a scikit-learn estimator."""
 
 from typing import Any, Self
 
@@ -9,53 +9,64 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
-from lamaml.estimators._config import answers_itself
+from lamaml.estimators._compiled import has_predict
+from lamaml.estimators._config import has_own_predict
 from lamaml.estimators._labels import (
     Labels,
     TaskId,
-    alike,
-    as_task,
-    no_labels,
-    outputs_of,
-    with_classes,
+    add_classes,
+    check_task,
+    empty_labels,
+    encode,
+    match_dtype,
 )
-from lamaml.estimators._prediction import chosen_outputs, open_outputs, outputs_for
+from lamaml.estimators._prediction import allowed_outputs, network_outputs, predict_outputs
 
 
-def _gives_probabilities(classifier: "LaMAMLClassifier") -> bool:
-    learned = classifier._learned
-    return not answers_itself(classifier.learner if learned is None else learned.design.learner)
+def _has_probabilities(classifier: "LaMAMLClassifier") -> bool:
+    if classifier._fitted is not None:
+        return not has_predict(classifier._fitted.config)
+    options = classifier.learner_options or {}
+    return not has_own_predict(classifier.learner, options, classifier.memory_size)
 
 
 class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
-    """A classifier that learns from a stream and does not forget.
+    """Classifier for streams that keeps what it has learned.
 
-    Rows arrive in `partial_fit`, any number at a time; new classes may appear at any time, and no
-    task labels or boundaries are needed. A call that raises has changed nothing.
+    Call `partial_fit` with the next rows of the stream, any number of them. New classes may appear
+    at any time, and neither task labels nor task boundaries are needed. A call that raises leaves
+    the classifier unchanged.
 
     Args:
-      learner: the algorithm, any of `lamaml list`: "la_maml", "er", "c_maml", ... "icarl" keeps
-        exemplars when a task ends: it needs `task`, or `task_size` rows that show every class.
-      learner_options: settings of the algorithm's own, such as {"hyper_rate": 0.1}.
-      model: a network of your own: a `Model`, whose outputs bound the number of classes, or a
+      learner: the algorithm: a name listed by `lamaml list`, such as "la_maml", "er" or "c_maml";
+        "package.module:function"; or a function (loss, *, settings) -> Learner. The learner
+        "icarl" stores exemplars when a task ends: pass `task` to `partial_fit`, or set its
+        `task_size` so high that these rows contain every class.
+      learner_options: settings of the learner, such as {"hyper_rate": 0.1}. A learner that is not
+        part of this package gets all its settings from here, except `memory_size`.
+      model: the network: a `Model`, whose number of outputs limits the number of classes, or a
         function (input_shape, num_outputs) -> Model, such as `lamaml.models.cnn`, which can grow.
-      hidden_sizes: of the paper's MLP, where no model is given.
-      memory_size: rows remembered for replay.
-      memory_bytes: instead, a hard budget for all rows kept; as many as fit are.
-      batch_size: rows an update learns from together.
-      glances: updates a batch is shown in.
-      epochs: passes that `fit` takes; `partial_fit` takes one.
-      scale: whether inputs are scaled by their running mean and deviation.
-      held_out: share of a stream that is kept aside to see what is forgotten; 0 for none. A tenth
-        of memory_size such rows are kept, at most 200, beside the memory or within memory_bytes.
-      on_bad_rows: rows with NaN or infinity are refused ("raise") or left out and counted ("skip").
-      random_state: decides every random draw: the same state, the same bits.
+        None for a multilayer perceptron with `hidden_sizes`.
+      hidden_sizes: number of units in each hidden layer of the default network.
+      memory_size: number of rows stored for replay.
+      memory_bytes: limit for the bytes of all stored rows; it replaces `memory_size` by the
+        largest size that fits. None for no limit.
+      batch_size: number of rows per update.
+      glances: number of updates per batch.
+      epochs: number of passes over the rows in `fit`; `partial_fit` makes one pass.
+      scale: whether to standardise inputs by their running mean and standard deviation.
+      held_out: fraction of the stream, in [0, 0.5], that is not learned from but used to measure
+        forgetting. At most `memory_size / 10` of these rows are stored, and at most 200.
+      on_bad_rows: what to do with rows that contain NaN or infinity or have no label: "raise" an
+        error, or "skip" and count them.
+      random_state: seed, or NumPy `RandomState`, of all random draws. The same seed gives
+        bit-identical results.
 
     Attributes:
       classes_: all classes so far, sorted.
-      n_features_in_: numbers in a row.
-      feature_names_in_: names of columns, where frames have them.
-      report_: what it is doing, see `Report`.
+      n_features_in_: number of values in a row.
+      feature_names_in_: names of the columns, if `X` is a frame that has them.
+      report_: counts, memory, learning rates, losses and forgetting, see `Report`.
 
     Example:
       >>> import numpy as np
@@ -70,87 +81,104 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     _is_regression = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn these rows in `epochs` passes, each in an order of its own.
+        """Fit the classifier from scratch, in `epochs` passes over shuffled rows.
 
         Args:
-          X: rows, (n, columns) or (n, height, width, channels); arrays or frames of real numbers.
-          y: their labels, numbers or strings.
-          sample_weight: of each row, at least 0, beside the others of the call; a row of weight 0
-            is as good as absent.
+          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
+          y: labels, numbers or strings.
+          sample_weight: weight of each row, at least 0. Only ratios within the call count; rows of
+            weight 0 are ignored.
+
+        Returns:
+          The classifier itself.
+
+        Raises:
+          InvalidArgument: a parameter, row, label or weight is not valid; it is a ValueError.
+          Diverged: a loss or weight is no longer finite; the previous state was restored.
         """
         return self._fit(X, y, sample_weight)
 
     def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        task: TaskId = None,
-        sample_weight: Any = None,
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, task: TaskId = None
     ) -> Self:
         """Learn from the next rows of a stream, in their order.
 
         Args:
-          X: rows, as in `fit`; all of a stream have one shape.
-          y: their labels.
-          classes: labels to list in `classes_` from now on; never needed, and none is answered with
+          X: rows, as in `fit`; all rows of a stream have the same shape.
+          y: labels.
+          classes: labels to list in `classes_` from now on. Never needed; a class is not predicted
             before a row of it was seen.
-          task: what the rows belong to, where that is known: each task's rows compete among the
-            classes of that task only, the paper's multi-head setting.
-          sample_weight: of each row, at least 0, beside the others of the call: in the memory all
-            rows weigh the same.
+          sample_weight: weight of each row, as in `fit`. Rows replayed from the memory have
+            weight 1.
+          task: name of the task of these rows, if known. The classes of a task then compete only
+            with each other, the paper's multi-head setting.
+
+        Returns:
+          The classifier itself.
 
         Raises:
-          InvalidArgument: bad rows, labels or weights; it is a ValueError.
-          Diverged: the update would have left the finite numbers.
+          InvalidArgument: a parameter, row, label or weight is not valid; it is a ValueError.
+          Diverged: a loss or weight is no longer finite; the previous state was restored.
         """
-        return self._partial_fit(X, y, classes, task, sample_weight)
+        return self._partial_fit(X, y, classes, sample_weight, task)
 
-    def predict(self, X: Any, task: TaskId = None) -> np.ndarray:
-        """The class of each row: one of those seen, or with a task one of that task's."""
-        learned = self._known()
-        outputs = chosen_outputs(learned, self._checked_inputs(X), as_task(task))
-        places = np.argsort(learned.labels.outputs)[outputs]
-        return learned.labels.classes[places]
+    def predict(self, X: Any, *, task: TaskId = None) -> np.ndarray:
+        """Return the predicted class of each row.
 
-    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, task: TaskId = None) -> np.ndarray:
-        """The probability of each of `classes_`; 0 for one that was never seen."""
-        learned = self._known()
-        logits = outputs_for(learned, self._checked_inputs(X)).astype(np.float64)
-        logits[:, ~open_outputs(learned, as_task(task))] = -np.inf
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))[:, learned.labels.outputs]
+        Args:
+          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is.
+          task: predict only classes of this task; None for all classes seen.
+        """
+        fitted = self._require_fitted()
+        outputs = predict_outputs(fitted, self._read_rows_to_predict(X), check_task(task))
+        return fitted.labels.classes[np.argsort(fitted.labels.outputs)[outputs]]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, *, task: TaskId = None) -> np.ndarray:
+        """Return the probability of each of `classes_` for each row, (n, classes).
+
+        Learners that predict by other means than the outputs of the network do not have it.
+
+        Args:
+          X: rows, as in `predict`.
+          task: give probability only to classes of this task; None for all classes seen.
+        """
+        fitted = self._require_fitted()
+        logits = network_outputs(fitted, self._read_rows_to_predict(X)).astype(np.float64)
+        logits[:, ~allowed_outputs(fitted, check_task(task))] = -np.inf
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))[:, fitted.labels.outputs]
         return shares / shares.sum(axis=1, keepdims=True)
 
     @property
     def classes_(self) -> np.ndarray:
         """All classes so far, sorted."""
-        if self._learned is None:
-            raise AttributeError("classes_ is known after the first call of fit or partial_fit")
-        return self._learned.labels.classes
+        if self._fitted is None:
+            raise AttributeError("classes_ is available after the first fit or partial_fit")
+        return self._fitted.labels.classes
 
-    def _targets(self, y: np.ndarray) -> np.ndarray:
+    def _check_targets(self, y: np.ndarray) -> np.ndarray:
         return _as_labels(y)
 
-    def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
+    def _encode(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
         if y.dtype.kind == "f" and len(y):
             check_classification_targets(y)
-        labels = no_labels(y.dtype) if self._learned is None else self._learned.labels
+        labels = empty_labels(y.dtype) if self._fitted is None else self._fitted.labels
         if classes is not None:
-            labels = with_classes(labels, alike(_as_labels(np.asarray(list(classes))), labels))
-        y = alike(y, labels)
-        labels = with_classes(labels, y)
-        return outputs_of(labels, y), labels
+            declared = match_dtype(_as_labels(np.asarray(list(classes))), labels)
+            labels = add_classes(labels, declared)
+        y = match_dtype(y, labels)
+        labels = add_classes(labels, y)
+        return encode(labels, y), labels
 
     def _num_outputs(self, labels: Labels) -> int:
         return max(len(labels.classes), 2)
 
 
 def _as_labels(y: np.ndarray) -> np.ndarray:
-    """Labels as an array of numbers or of strings."""
+    """Return labels as an array of numbers or of strings."""
     if y.dtype == object and 0 < sum(isinstance(label, str) for label in y) < len(y):
-        raise InvalidArgument("y mixes strings with other labels")
-    is_text = y.dtype.kind == "T"  # NumPy's strings of any length
+        raise InvalidArgument("y mixes strings with other labels: give all as numbers or strings")
+    is_text = y.dtype.kind == "T"  # NumPy's strings of variable length
     labels = np.array(y.tolist()) if y.dtype == object or is_text else y
     if labels.dtype.kind not in "iubfU" or labels.ndim != 1:
         raise InvalidArgument(f"y has labels like {y[:3].tolist()}: must be numbers or strings")

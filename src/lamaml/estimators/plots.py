@@ -1,4 +1,4 @@
-"""Two pictures of an estimator: how fast each layer may still learn, and what it has forgotten."""
+"""Two plots of an estimator: its learning rates per layer, and its forgetting."""
 
 from typing import TYPE_CHECKING
 
@@ -6,59 +6,66 @@ import numpy as np
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
-from lamaml.estimators.report import held_out_scores, rates_of
+from lamaml.estimators.report import held_out_scores, learning_rates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_STRETCHES = 10  # of the stream, in the picture of forgetting
+_NUM_POINTS = 10  # of the plot of forgetting
 
 
 def plot_rates(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Axes":
-    """The learning rates of each layer as a histogram; those at zero or below hold weights still.
+    """Plot a histogram of the learning rates of each layer.
+
+    Weights with a rate of 0 or less no longer change.
 
     Args:
-      estimator: with a learner that learns its rates: la_maml, sync_la_maml or la_er.
-      ax: what to draw on; None for a new figure.
+      estimator: fitted, with a learner that learns its rates: la_maml, sync_la_maml or la_er.
+      ax: the axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
     """
-    learned = estimator._known()
-    layers = rates_of(learned)
+    fitted = estimator._require_fitted()
+    layers = learning_rates(fitted)
     if not layers:
-        raise InvalidArgument(f"{learned.design.learner} learns no rates: there is none to plot")
+        name = fitted.config.learner_name
+        raise InvalidArgument(f"learner = {name!r} learns no rates: there is nothing to plot")
     ax = _axes(ax)
     everything = np.concatenate(list(layers.values()))
     low, high = float(everything.min()), float(everything.max())
     bins = np.linspace(low, max(high, low + 1e-3 * abs(low) + 1e-9), 50).tolist()
     for name, rates in layers.items():
-        still = np.mean(rates <= 0)
-        ax.hist(rates, bins, histtype="step", density=True, label=f"{name} ({still:.0%} at zero)")
+        at_zero = np.mean(rates <= 0)
+        ax.hist(rates, bins, histtype="step", density=True, label=f"{name} ({at_zero:.0%} at zero)")
     ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.set(xlabel="learning rate", ylabel="density of weights", title="Learning rates by layer")
+    ax.set(xlabel="learning rate", ylabel="density of weights", title="Learning rates per layer")
     ax.legend()
     return ax
 
 
 def plot_forgetting(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Axes":
-    """What held-out rows scored when they arrived, and what they score now, along the stream.
+    """Plot the scores of held-out rows on arrival and now, along the stream.
 
     Args:
-      estimator: that has learned from a stream, with held_out above 0.
-      ax: what to draw on; None for a new figure.
+      estimator: fitted with `partial_fit`, with held_out above 0.
+      ax: the axes to draw on; None for a new figure.
+
+    Returns:
+      The axes.
     """
-    learned = estimator._known()
-    then, now = held_out_scores(learned)
+    fitted = estimator._require_fitted()
+    then, now = held_out_scores(fitted)
     if not len(then):
-        raise InvalidArgument("no row is held out yet: stream more of them, with held_out above 0")
+        raise InvalidArgument("no row is held out yet: stream more rows, with held_out above 0")
     ax = _axes(ax)
-    order = np.argsort(learned.held_out.place[: len(then)])
-    stretches = np.array_split(order, min(_STRETCHES, len(order)))
-    places = [learned.held_out.place[rows].mean() for rows in stretches]
-    for scores, label, style in ((then, "when it arrived", "o--"), (now, "now", "o-")):
-        ax.plot(places, [scores[rows].mean() for rows in stretches], style, label=label)
-    score = "mean absolute error" if learned.design.is_regression else "accuracy"
-    ax.set(
-        xlabel="row of the stream", ylabel=f"{score} of held-out rows", title="What is forgotten"
-    )
+    positions = fitted.holdout.position[: len(then)]
+    groups = np.array_split(np.argsort(positions), min(_NUM_POINTS, len(then)))
+    means = [positions[rows].mean() for rows in groups]
+    for scores, label, style in ((then, "on arrival", "o--"), (now, "now", "o-")):
+        ax.plot(means, [scores[rows].mean() for rows in groups], style, label=label)
+    score = "mean absolute error" if fitted.config.is_regression else "accuracy"
+    ax.set(xlabel="row of the stream", ylabel=f"{score} of held-out rows", title="Forgetting")
     ax.legend()
     return ax
 
@@ -66,6 +73,6 @@ def plot_forgetting(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Ax
 def _axes(ax: "Axes | None") -> "Axes":
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt  # here, because it takes a second to import
+    import matplotlib.pyplot as plt  # slow to import, so not at the top
 
     return plt.subplots(layout="constrained")[1]

@@ -1,4 +1,4 @@
-"""La-MAML as a scikit-learn regressor."""
+"""The regressor: a learner of this package as a scikit-learn estimator."""
 
 from typing import Any, Self
 
@@ -7,16 +7,16 @@ from sklearn.base import RegressorMixin
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
-from lamaml.estimators._labels import Labels, TaskId, no_labels
-from lamaml.estimators._prediction import targets_for
+from lamaml.estimators._labels import Labels, TaskId, check_task, empty_labels
+from lamaml.estimators._prediction import allowed_outputs, predict_targets
 
 
 class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
-    """A regressor that learns from a stream and does not forget.
+    """Regressor for streams that keeps what it has learned.
 
-    It minimises the squared error, in deviations of the targets seen so far. Parameters and
-    attributes are those of `LaMAMLClassifier`, without `classes_`; `task` matters only to learners
-    that need boundaries, such as "gem" or "ewc".
+    It minimises the squared error of targets that are standardised by their running mean and
+    standard deviation. Parameters and attributes are those of `LaMAMLClassifier`, without
+    `classes_`. Learners that predict classes themselves, such as "icarl", are not available.
 
     Example:
       >>> import numpy as np
@@ -29,27 +29,62 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     _is_regression = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn these rows in `epochs` passes, shuffled anew."""
+        """Fit the regressor from scratch, in `epochs` passes over shuffled rows.
+
+        Args:
+          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
+          y: targets, real numbers.
+          sample_weight: weight of each row, at least 0. Only ratios within the call count; rows of
+            weight 0 are ignored.
+
+        Returns:
+          The regressor itself.
+
+        Raises:
+          InvalidArgument: a parameter, row, target or weight is not valid; it is a ValueError.
+          Diverged: a loss or weight is no longer finite; the previous state was restored.
+        """
         return self._fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, task: TaskId = None, sample_weight: Any = None) -> Self:
-        """Learn from the next rows of a stream, in their order."""
-        return self._partial_fit(X, y, None, task, sample_weight)
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, task: TaskId = None
+    ) -> Self:
+        """Learn from the next rows of a stream, in their order.
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The expected target of each row."""
-        learned = self._known()
-        origin = learned.origins.target
-        return targets_for(learned, self._checked_inputs(X)) + (0.0 if origin is None else origin)
+        Args:
+          X: rows, as in `fit`; all rows of a stream have the same shape.
+          y: targets.
+          sample_weight: weight of each row, as in `fit`.
+          task: name of the task of these rows, for learners that use boundaries: "gem", "ewc".
 
-    def _targets(self, y: np.ndarray) -> np.ndarray:
+        Returns:
+          The regressor itself.
+
+        Raises:
+          InvalidArgument: a parameter, row, target or weight is not valid; it is a ValueError.
+          Diverged: a loss or weight is no longer finite; the previous state was restored.
+        """
+        return self._partial_fit(X, y, None, sample_weight, task)
+
+    def predict(self, X: Any, *, task: TaskId = None) -> np.ndarray:
+        """Return the predicted target of each row.
+
+        Args:
+          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is.
+          task: one of the tasks seen, or None. All tasks share one output: it changes nothing.
+        """
+        fitted = self._require_fitted()
+        allowed_outputs(fitted, check_task(task))  # raises for a task that was never seen
+        targets = predict_targets(fitted, self._read_rows_to_predict(X))
+        return targets if fitted.offsets.target is None else targets + fitted.offsets.target
+
+    def _check_targets(self, y: np.ndarray) -> np.ndarray:
         if y.dtype.kind not in "fiubO":
             raise InvalidArgument(f"y has dtype {y.dtype}: must be real numbers")
         return y.astype(np.float64)
 
-    def _encoded(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
-        labels = no_labels(y.dtype) if self._learned is None else self._learned.labels
-        return y, labels
+    def _encode(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
+        return y, empty_labels(y.dtype) if self._fitted is None else self._fitted.labels
 
     def _num_outputs(self, labels: Labels) -> int:
         return 1

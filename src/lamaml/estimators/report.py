@@ -1,4 +1,4 @@
-"""What an estimator is doing, without a debugger."""
+"""The report of an estimator: counts, memory, learning rates, losses and forgetting."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,57 +8,58 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamaml.estimators._budget import Kept, kept_rows, memory_bytes, num_bytes
-from lamaml.estimators._compiled import learned_fields
-from lamaml.estimators._config import Design, View, loss_of
-from lamaml.estimators._prediction import scores_of
-from lamaml.estimators._rows import numbered, padded, places_of
-from lamaml.estimators._state import Learned
+from lamaml._trees import cosine, pad_rows
+from lamaml.estimators._budget import all_stored_rows, memory_bytes, num_bytes
+from lamaml.estimators._compiled import network_shaped
+from lamaml.estimators._config import Config, LossInputs, build_loss
+from lamaml.estimators._prediction import score_rows
+from lamaml.estimators._state import FittedState
+from lamaml.memory import StoredRows
 from lamaml.types import Batch, Params
 
-_REPLAYED = 64  # remembered rows that the report takes a loss and a gradient on
+_NUM_REPLAYED = 64  # stored rows whose loss and gradient the report computes
 
 
-class Spread(NamedTuple):
-    """How the learning rates of a layer are distributed."""
+class RateSummary(NamedTuple):
+    """Distribution of the learning rates of a layer."""
 
     lowest: float
     quarter: float
     median: float
     three_quarters: float
     highest: float
-    at_zero: float  # the share of weights that are held still
+    at_zero: float  # fraction of the weights with a rate of 0 or less, which no longer change
 
     def __str__(self) -> str:
-        """From the lowest to the highest, in a line."""
+        """Return the distribution in one line."""
         rates = " ".join(f"{rate:.3g}" for rate in self[:-1])
         return f"{rates} (lowest, quartiles, highest), {self.at_zero:.1%} at zero"
 
 
 @dataclass(frozen=True)
 class Report:
-    """One look at an estimator. A value is None where its learner has nothing of the kind.
+    """State of an estimator at one time. A value is None where it does not apply.
 
     Attributes:
-      samples_seen: good rows of positive weight, those held out included.
-      bad_rows_skipped: rows with NaN or infinity, under on_bad_rows="skip".
-      updates: steps of the learner.
-      classes: all of them so far; None for a regression.
-      memory_rows: rows remembered now.
-      memory_by_class: how many of each class; None for a regression.
-      memory_ages: of the youngest, the median and the oldest remembered row, in rows ago.
-      rates: distribution of the learning rates, by layer.
-      rates_at_zero: the share of all weights that are held still.
-      loss_new: of the rows of the last batch, now.
-      loss_replayed: of remembered rows, now.
-      alignment: cosine of the gradients of the two; below 0 new rows undo what old ones need.
-      held_out_rows: rows kept aside and never learned from.
-      score_then: their accuracy (a regression: mean absolute error) as each arrived.
+      samples_seen: number of good rows with positive weight, those held out included.
+      bad_rows_skipped: number of rows skipped under on_bad_rows="skip".
+      updates: number of updates of the learner.
+      classes: all classes so far; None for a regression.
+      memory_rows: number of rows in the memory.
+      memory_by_class: number of rows in the memory per class; None for a regression.
+      memory_ages: age of the youngest, the median and the oldest row in the memory, in rows.
+      rates: distribution of the learning rates, per layer.
+      rates_at_zero: fraction of all weights with a learning rate of 0 or less.
+      loss_new: current loss of the last batch.
+      loss_replayed: current loss of a sample of the memory.
+      alignment: cosine of the gradients of these two losses; below 0 they conflict.
+      held_out_rows: number of rows held out.
+      score_then: accuracy of held-out rows on arrival (a regression: mean absolute error).
       score_now: the same, now.
-      forgetting: what was lost since, in those units; below 0 something was gained.
-      seconds: spent learning.
-      memory_bytes: of all rows kept, held out and of the last batch.
-      bytes: of everything learned and kept.
+      forgetting: how much worse the score is now, in its unit; below 0 it has improved.
+      seconds: time spent in `fit` and `partial_fit`.
+      memory_bytes: bytes of all stored rows: memory, held-out rows and last batch.
+      bytes: bytes of everything learned and stored.
     """
 
     samples_seen: int
@@ -68,7 +69,7 @@ class Report:
     memory_rows: int
     memory_by_class: dict[Any, int] | None
     memory_ages: tuple[int, int, int] | None
-    rates: dict[str, Spread] | None
+    rates: dict[str, RateSummary] | None
     rates_at_zero: float | None
     loss_new: float
     loss_replayed: float | None
@@ -82,57 +83,61 @@ class Report:
     bytes: int
 
     def __str__(self) -> str:
-        """One line a fact, and a line for the rates of each layer."""
+        """Return one line per value, and one line per layer for the learning rates."""
         lines = []
         for name, value in vars(self).items():
             if isinstance(value, dict) and name == "rates":
-                lines += [f"{'rates of ' + layer:<24}{spread}" for layer, spread in value.items()]
+                lines += [f"{'rates of ' + layer:<24}{rates}" for layer, rates in value.items()]
             elif value is not None:
                 shown = f"{value:.4g}" if isinstance(value, float) else value
                 lines.append(f"{name.replace('_', ' '):<24}{shown}")
         return "\n".join(lines)
 
 
-def report_of(learned: Learned, num_bad_rows: int, seconds: float) -> Report:
-    """Look at what was learned; nothing is changed."""
-    kept = kept_rows(learned.state)
-    spreads = rate_spreads(learned)
-    new, replayed, alignment = _losses(learned, kept)
-    then, now = held_out_scores(learned)
+def make_report(fitted: FittedState, num_bad_rows: int, seconds: float) -> Report:
+    """Return the report of a fitted state, which is not changed."""
+    stored = all_stored_rows(fitted.learner_state)
+    if stored is not None and not len(stored.y):
+        stored = None
+    rates = learning_rates(fitted)
+    loss_new, loss_replayed, alignment = _losses(fitted, stored)
+    then, now = held_out_scores(fitted)
     lost = then.mean() - now.mean() if len(then) else None
-    is_regression = learned.design.is_regression
-    rows = bytes_of_rows(learned)
+    is_regression = fitted.config.is_regression
+    row_bytes = stored_bytes(fitted)
     return Report(
-        samples_seen=learned.num_rows,
+        samples_seen=fitted.num_rows,
         bad_rows_skipped=num_bad_rows,
-        updates=learned.num_updates,
-        classes=None if is_regression else learned.labels.classes.tolist(),
-        memory_rows=len(kept.y),
-        memory_by_class=None if is_regression else _by_class(learned, kept.y),
-        memory_ages=_ages(learned, kept) if len(kept.y) else None,
-        rates=spreads,
-        rates_at_zero=_share_at_zero(rates_of(learned)) if spreads else None,
-        loss_new=new,
-        loss_replayed=replayed,
+        updates=fitted.num_updates,
+        classes=None if is_regression else fitted.labels.classes.tolist(),
+        memory_rows=0 if stored is None else len(stored.y),
+        memory_by_class=None if is_regression else _count_by_class(fitted, stored),
+        memory_ages=None if stored is None else _ages(fitted, stored),
+        rates={name: _summarise(layer) for name, layer in rates.items()} or None,
+        rates_at_zero=float(np.mean(np.concatenate([*rates.values()]) <= 0)) if rates else None,
+        loss_new=loss_new,
+        loss_replayed=loss_replayed,
         alignment=alignment,
         held_out_rows=len(then),
         score_then=float(then.mean()) if len(then) else None,
         score_now=float(now.mean()) if len(now) else None,
         forgetting=None if lost is None else float(-lost if is_regression else lost),
         seconds=seconds,
-        memory_bytes=rows,
-        bytes=num_bytes(learned_fields(learned.state)) + rows,
+        memory_bytes=row_bytes,
+        bytes=num_bytes(network_shaped(fitted.learner_state)) + row_bytes,
     )
 
 
-def bytes_of_rows(learned: Learned) -> int:
-    """Of every row that is kept, whatever for."""
-    return memory_bytes(learned.state) + num_bytes((learned.held_out[:-1], tuple(learned.last)))
+def stored_bytes(fitted: FittedState) -> int:
+    """Return the bytes of all stored rows: memory, held-out rows and last batch."""
+    return memory_bytes(fitted.learner_state) + num_bytes(
+        (fitted.holdout[:-1], fitted.last_batch[:-1])
+    )
 
 
-def rates_of(learned: Learned) -> dict[str, np.ndarray]:
-    """Every learning rate by layer, as the learner holds it; empty where it learns none."""
-    rates = learned_fields(learned.state).get("rates")
+def learning_rates(fitted: FittedState) -> dict[str, np.ndarray]:
+    """Return the learned rates per layer; empty for a learner that learns none."""
+    rates = network_shaped(fitted.learner_state).get("rates")
     layers: dict[str, list[np.ndarray]] = {}
     for path, leaf in jax.tree.flatten_with_path(rates)[0]:
         name = jax.tree_util.keystr(path[:-1] or path, simple=True, separator=".")
@@ -140,73 +145,61 @@ def rates_of(learned: Learned) -> dict[str, np.ndarray]:
     return {name: np.concatenate(leaves) for name, leaves in layers.items()}
 
 
-def rate_spreads(learned: Learned) -> dict[str, Spread] | None:
-    """The distribution of the rates of each layer."""
-    return {name: _spread(rates) for name, rates in rates_of(learned).items()} or None
+def _summarise(rates: np.ndarray) -> RateSummary:
+    quantiles = np.quantile(rates, (0, 0.25, 0.5, 0.75, 1))
+    return RateSummary._make(float(number) for number in (*quantiles, np.mean(rates <= 0)))
 
 
-def _spread(rates: np.ndarray) -> Spread:
-    lowest, quarter, median, three_quarters, highest = np.quantile(rates, (0, 0.25, 0.5, 0.75, 1))
-    still = np.mean(rates <= 0)
-    numbers = (lowest, quarter, median, three_quarters, highest, still)
-    return Spread._make(float(number) for number in numbers)
-
-
-def held_out_scores(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
-    """The score of each held-out row as it arrived, and now."""
-    held = learned.held_out
+def held_out_scores(fitted: FittedState) -> tuple[np.ndarray, np.ndarray]:
+    """Return the score of each held-out row on arrival, and its score now."""
+    held = fitted.holdout
     now = np.zeros(held.size, np.float32)
-    for number in np.unique(held.task[: held.size]):
-        rows = np.flatnonzero(held.task[: held.size] == number)
+    for task in np.unique(held.task[: held.size]):
+        rows = np.flatnonzero(held.task[: held.size] == task)
         x = held.x[rows].astype(np.float32)
-        now[rows] = scores_of(learned, x, held.y[rows], learned.labels.tasks[number])
+        now[rows] = score_rows(fitted, x, held.y[rows], fitted.labels.tasks[task])
     return held.score[: held.size], now
 
 
-def _share_at_zero(rates: dict[str, np.ndarray]) -> float:
-    return float(np.mean(np.concatenate(list(rates.values())) <= 0))
-
-
-def _by_class(learned: Learned, outputs: np.ndarray) -> dict[Any, int]:
-    counts = np.bincount(outputs, minlength=learned.design.num_outputs)
-    pairs = zip(learned.labels.classes.tolist(), learned.labels.outputs, strict=True)
+def _count_by_class(fitted: FittedState, stored: StoredRows | None) -> dict[Any, int]:
+    outputs = np.zeros(0, int) if stored is None else stored.y
+    counts = np.bincount(outputs, minlength=fitted.config.num_outputs)
+    pairs = zip(fitted.labels.classes.tolist(), fitted.labels.outputs, strict=True)
     return {name: int(counts[output]) for name, output in pairs}
 
 
-def _ages(learned: Learned, kept: Kept) -> tuple[int, int, int]:
-    ages = np.sort(learned.num_rows - 1 - places_of(kept.x))
+def _ages(fitted: FittedState, stored: StoredRows) -> tuple[int, int, int]:
+    """Return the lowest, the median and the highest age of stored rows, in rows."""
+    ages = np.sort((fitted.num_rows - 1 - np.asarray(stored.position, np.int64)) % 2**31)
     return int(ages[0]), int(ages[len(ages) // 2]), int(ages[-1])
 
 
-def _losses(learned: Learned, kept: Kept) -> tuple[float, float | None, float | None]:
-    """Of new and of remembered rows, and the cosine of their gradients."""
-    design, last = learned.design, learned.last
-    x = numbered(last.x, np.zeros(last.size), np.dtype(design.dtype))
-    task = np.full(last.size, learned.last_task, np.int32)
-    new = _batch(design.batch_size, x, last.y, task, last.weight)
-    if not len(kept.y):
-        return float(_compare(design, learned.state.params, learned.view, new, new)[0]), None, None
-    drawn = np.random.default_rng(learned.num_updates).permutation(len(kept.y))[:_REPLAYED]
-    ones = np.ones(len(drawn), np.float32)
-    old = _batch(_REPLAYED, kept.x[drawn], kept.y[drawn], kept.task[drawn].astype(np.int32), ones)
-    compared = _compare(design, learned.state.params, learned.view, new, old)
-    new_loss, old_loss, alignment = (float(value) for value in compared)
+def _losses(
+    fitted: FittedState, stored: StoredRows | None
+) -> tuple[float, float | None, float | None]:
+    """Return the losses of new and of stored rows, and the cosine of their gradients."""
+    config, last = fitted.config, fitted.last_batch
+    args = (config, fitted.learner_state.params, fitted.loss_inputs)
+    task = np.full(len(last.y), last.task, np.int32)
+    new = _pad_batch(config.batch_size, last.x, last.y, task, last.weight)
+    if stored is None:
+        return float(_compare(*args, new, new)[0]), None, None
+    drawn = np.random.default_rng(fitted.num_updates).permutation(len(stored.y))[:_NUM_REPLAYED]
+    x, y = stored.x[drawn].astype(np.float32), stored.y[drawn]
+    weight = np.ones(len(drawn), np.float32)
+    old = _pad_batch(_NUM_REPLAYED, x, y, stored.task[drawn].astype(np.int32), weight)
+    new_loss, old_loss, alignment = (float(value) for value in _compare(*args, new, old))
     return new_loss, old_loss, alignment
 
 
-def _batch(size: int, *fields: np.ndarray) -> Batch:
-    return Batch(*(padded(field, size) for field in fields))  # type: ignore[arg-type]
+def _pad_batch(size: int, *fields: np.ndarray) -> Batch:
+    return Batch(*(pad_rows(field, size) for field in fields))  # type: ignore[arg-type]
 
 
 @partial(jax.jit, static_argnums=0)
 def _compare(
-    design: Design, params: Params, view: View, new: Batch, old: Batch
+    config: Config, params: Params, inputs: LossInputs, new: Batch, old: Batch
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    loss = jax.value_and_grad(loss_of(design, view))
+    loss = jax.value_and_grad(build_loss(config, inputs))
     (new_loss, new_gradient), (old_loss, old_gradient) = loss(params, new), loss(params, old)
-    flat, other = (
-        jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(gradient)])
-        for gradient in (new_gradient, old_gradient)
-    )
-    norms = jnp.linalg.norm(flat) * jnp.linalg.norm(other)
-    return new_loss, old_loss, jnp.vdot(flat, other) / jnp.where(norms > 0, norms, 1.0)
+    return new_loss, old_loss, jnp.nan_to_num(cosine(new_gradient, old_gradient))
