@@ -115,7 +115,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         Raises:
           InvalidArgument: a parameter cannot be stored, such as a `RandomState`.
         """
-        fitted = self._require_fitted()
         parameters = self.get_params(deep=False)
         names = self.__dict__.get("feature_names_in_")
         saved = SavedEstimator(
@@ -124,7 +123,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             feature_names=None if names is None else names.tolist(),
             num_bad_rows=self._num_bad_rows,
             seconds=self._seconds,
-            fitted=fitted,
+            fitted=self._require_fitted(),
         )
         write_estimator(path, saved)
 
@@ -229,8 +228,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             glances=int(self.glances),
         )
         if self._is_regression and has_predict(config):
-            message = f"learner = {self.learner!r} predicts classes"
-            raise InvalidArgument(f"{message}: choose another one for a regression")
+            raise InvalidArgument(f"learner = {self.learner!r}: must not be one of classes only")
         return initial_state(
             config,
             labels,
