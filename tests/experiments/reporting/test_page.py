@@ -104,11 +104,11 @@ def test_rates_are_counted_by_layer_and_task(small_run: Run) -> None:
     for seed in small_run.seeds:
         found = seed.rates()
         assert len(found) == 2
-        sizes = {name: sum(layer["counts"]) for name, layer in found[0].items()}
+        sizes = {name: sum(layer.counts) for name, layer in found[0].items()}
         assert sizes == {"hidden_1": 6500, "hidden_2": 10_100, "head": 1010}
         # Nearly all are still near the initial rate, .15.
         layer = found[0]["hidden_1"]
-        assert layer["low"] <= 0.15 <= layer["high"]
+        assert layer.low <= 0.15 <= layer.high
 
 
 def test_it_is_well_formed(page: str) -> None:
