@@ -3,11 +3,11 @@
 import numpy as np
 
 
-def as_float32(values: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
-    """Return the values minus the origin as float32; values too large become infinite."""
+def as_float32(values: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+    """Return the values minus the offset as float32; values too large become infinite."""
     with np.errstate(over="ignore"):
-        if origin is not None:
-            values = values - origin
+        if offset is not None:
+            values = values - offset
         return np.ascontiguousarray(values, np.float32)
 
 

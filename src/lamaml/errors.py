@@ -1,9 +1,9 @@
-"""What can go wrong, as a tree a caller can catch at any height.
+"""The exceptions of this package, as a tree.
 
 LamamlError
-├── InvalidArgument (also a ValueError)   an argument's name, value and what is allowed
+├── InvalidArgument (also a ValueError)   names the argument, its value and the allowed range
 ├── DataUnavailable (also an OSError)     a file is missing: which one, where it goes, its address
-├── DataCorrupt (also an OSError)         a file is there, but not what it should be
+├── DataCorrupt (also an OSError)         a file exists but is not what it should be
 ├── Unwritable (also an OSError)          a disk is full, a folder read-only, a permission lost
 ├── InUse                                 another process works on this run folder
 ├── Forked (also a RuntimeError)          compiled programs cannot run in a forked process
@@ -17,35 +17,35 @@ from collections.abc import Iterable
 
 
 class LamamlError(Exception):
-    """Anything this package raises on purpose."""
+    """Base class of all exceptions of this package."""
 
 
 class InvalidArgument(LamamlError, ValueError):
-    """An argument outside what is allowed."""
+    """An argument is outside its allowed range."""
 
 
 class DataUnavailable(LamamlError, OSError):
-    """A data file is not there and cannot be fetched."""
+    """A data file is missing and cannot be downloaded."""
 
 
 class DataCorrupt(LamamlError, OSError):
-    """A data file is truncated, altered or of another kind."""
+    """A data file is truncated, altered or of another format."""
 
 
 class Unwritable(LamamlError, OSError):
-    """A file cannot be written; what was there before it is intact."""
+    """A file cannot be written; its previous version is intact."""
 
 
 class InUse(LamamlError):
-    """Another process works on the same folder."""
+    """Another process is working on the same folder."""
 
 
 class Forked(LamamlError, RuntimeError):
-    """This process was forked from one whose threads it would need."""
+    """This process was forked from one with compiled programs, whose threads it lacks."""
 
 
 class Mismatch(LamamlError):
-    """A checkpoint is whole, but of a run that differs from this one."""
+    """A checkpoint belongs to a run with other settings, versions or data."""
 
 
 class ContractViolation(LamamlError, AssertionError):
@@ -61,11 +61,11 @@ class ContractViolation(LamamlError, AssertionError):
 
 
 class Diverged(LamamlError):
-    """Training left the finite numbers. A result of its own, recorded as such.
+    """Training diverged: a loss, weight or rate is not finite. Runs record it as their result.
 
     Attributes:
-      task: where it happened, counted from 1; None where there are no tasks.
-      update: of that task, counted from 1.
+      task: the number of the task, from 1; None where there are no tasks.
+      update: the number of the update within the task, from 1.
     """
 
     def __init__(self, message: str, task: int | None = None, update: int | None = None) -> None:
@@ -74,7 +74,7 @@ class Diverged(LamamlError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgument:
-    """The error for a word that is not in a list, naming the nearest one that is.
+    """Return the error for an unknown name, with the nearest known one.
 
     >>> raise unknown_name("learner", "lamaml", ["la_maml", "er"])
     Traceback (most recent call last):

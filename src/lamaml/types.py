@@ -1,4 +1,4 @@
-"""The nouns of the system: what flows from a stream through a learner to a table."""
+"""The types that all packages share: batches, learners, models, tasks and streams."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ import numpy as np
 Params = Any
 """A pytree of arrays: weights, rates or gradients."""
 State = Any
-"""A learner's own NamedTuple: what its next step needs."""
+"""A learner's own NamedTuple: what its next update needs."""
 Info = dict[str, jax.Array]
-"""Diagnostics of one update: scalars by name, `loss` always among them."""
+"""Diagnostics of one update: scalars by name; `loss` is always present."""
 
 
 class Batch(NamedTuple):
@@ -45,12 +45,12 @@ Loss = Callable[[Params, Batch], jax.Array]
 
 
 class Learner(NamedTuple):
-    """An algorithm, as a pair of pure functions closed over its hyper-parameters.
+    """An algorithm: pure functions closed over its hyper-parameters.
 
-    `init` reads only shapes and dtypes from its batch: it sizes the memory. `update` is one glance,
-    and takes the rows of its batch in the order given. `end_task` is for algorithms that
-    consolidate at a boundary, `predict` for those whose answer is not the largest logit of
-    `state.params`.
+    `init` reads only shapes and dtypes from its batch, to size the memory. `update` is one glance
+    and takes the rows of its batch in the given order. `end_task` is for algorithms that
+    consolidate at a task boundary, `predict` for those whose prediction is not the largest logit
+    of `state.params`; both are None otherwise.
     """
 
     init: Callable[[Params, Batch], State]  # (params, batch)
@@ -60,7 +60,7 @@ class Learner(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A network, as the pair every JAX library can give."""
+    """A network as a pair of pure functions."""
 
     init: Callable[[jax.Array], Params]  # (key)
     apply: Callable[[Params, jax.Array], jax.Array]  # (params, x) -> logits
@@ -68,7 +68,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows on the host, in their smallest exact dtype."""
+    """Rows on the host, in the smallest exact dtype."""
 
     x: np.ndarray
     y: np.ndarray
@@ -79,7 +79,7 @@ class Examples:
 
 
 class Task(NamedTuple):
-    """One stretch of a stream. Validation rows are never trained on and never tested on."""
+    """One task of a stream. Validation rows are used neither for training nor for testing."""
 
     name: str
     train: Examples
@@ -88,42 +88,42 @@ class Task(NamedTuple):
 
 
 class Preprocess(Protocol):
-    """Turns stored rows into what a network reads, on the device.
+    """Converts stored rows to network inputs, on the device.
 
-    It is compiled into programs that are kept for it, so it is hashable, as every function is.
+    It must be hashable, as functions are: compiled programs are cached by it.
     """
 
     def __call__(self, x: jax.Array, /) -> jax.Array:
-        """Rows as float32."""
+        """Return the rows as float32."""
 
     def __hash__(self) -> int:
-        """The same for the same function."""
+        """Return the same number for the same function."""
 
 
 class Augment(Protocol):
-    """Turns stored training rows into what a network reads, at random, on the device."""
+    """Converts stored training rows to network inputs with random changes, on the device."""
 
     def __call__(self, x: jax.Array, key: jax.Array, /) -> jax.Array:
-        """Rows as float32."""
+        """Return the rows as float32."""
 
     def __hash__(self) -> int:
-        """The same for the same function."""
+        """Return the same number for the same function."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Tasks in their order, and how their rows become numbers.
+    """Tasks in order, and how their rows are preprocessed.
 
     Attributes:
-      name: the word for it on the command line and in recipes.
-      tasks: in the order they arrive.
+      name: its name on the command line and in recipes.
+      tasks: the tasks in the order they arrive.
       num_classes: the number of outputs a network needs.
       classes_per_task: None where all tasks share one head; else task τ owns the outputs
         [classes_per_task·τ, classes_per_task·(τ+1)).
-      preprocess: rows as stored, to rows as read by the network.
-      augment: the same for training rows, with random changes; None where there are none.
-      shuffled: whether the rows of a task arrive in random order; else in their own.
-      facts: what the seed decided (angles, class order, ...), for the run folder.
+      preprocess: converts stored rows to network inputs.
+      augment: the same for training rows, with random changes; None for no augmentation.
+      shuffled: whether the rows of a task arrive in random order, or as stored.
+      facts: what the seed determined (angles, class order, ...), for the run folder.
     """
 
     name: str

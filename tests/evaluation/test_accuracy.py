@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lamaml._trees import pad_rows
 from lamaml.evaluation import evaluator
 from lamaml.evaluation.accuracy import SLICE, row_tasks
 from lamaml.types import Examples, Learner, Model, Stream
@@ -103,14 +102,3 @@ def test_a_learner_may_answer_for_itself():
 def test_the_weights_scored_are_the_states():
     assert SHARED(State(jnp.ones(())), examples(5, 5), 0) == 1.0
     assert SHARED(State(-jnp.ones(())), examples(5, 5), 0) == 0.0
-
-
-@pytest.mark.parametrize("shape", [(3,), (3, 2), (3, 2, 2)])
-def test_pad_rows(shape):
-    rows = np.ones(shape, np.uint8)
-    padded = pad_rows(rows, 5)
-    assert padded.shape == (5, *shape[1:])
-    assert padded.dtype == np.uint8
-    assert padded[:3].all()
-    assert not padded[3:].any()
-    assert pad_rows(rows, 3) is rows

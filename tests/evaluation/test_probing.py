@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lamaml.evaluation import blocks, inter_task, look_ahead, with_probes
-from lamaml.evaluation.probing import Probe, after, every
+from lamaml.evaluation import Probe, inter_task, look_ahead, probe_rows, with_probes
+from lamaml.evaluation.probing import after, every
 from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.types import Batch, Examples
@@ -26,7 +26,7 @@ def examples(seed: int, count: int = 7) -> Examples:
 
 
 SETS = [examples(seed) for seed in (1, 2, 3, 4)]
-ROWS = blocks(SETS, 6)
+ROWS = probe_rows(SETS, 6)
 
 
 MEASURE = look_ahead(
@@ -61,7 +61,7 @@ def run(learner, tasks):  # type: ignore[no-untyped-def]
     return states, infos
 
 
-def test_a_look_every_so_many_updates_changes_nothing() -> None:
+def test_a_probe_every_so_many_updates_changes_nothing() -> None:
     plain, _ = run(LEARNER, [0, 0, 1, 1])
     states, infos = run(with_probes(LEARNER, ROWS, [Probe(MEASURE, every(2, 100))]), [0, 0, 1, 1])
     assert [np.isnan(info["accuracy_after"]) for info in infos] == [True, False, True, False]
@@ -108,7 +108,7 @@ def test_alignment_among_old_tasks() -> None:
     assert infos[3]["inter_task_cosine"] == pytest.approx(np.mean(cosines), abs=1e-5)
 
 
-def test_a_look_ends_with_the_last_update_it_is_due_after() -> None:
+def test_a_probe_ends_with_the_last_update_it_is_due_after() -> None:
     due = every(2, 5)
     assert [number for number in range(1, 9) if due(jnp.array(number))] == [2, 4]
 
@@ -118,6 +118,6 @@ def test_rows_of_the_first_tasks() -> None:
     np.testing.assert_array_equal(ROWS.of_first(2).x, ROWS.x[:2])
 
 
-def test_a_look_after_some_updates() -> None:
+def test_a_probe_after_some_updates() -> None:
     due = after([2, 5])
     assert [number for number in range(1, 8) if due(jnp.array(number))] == [2, 5]

@@ -2,9 +2,9 @@
 
 from lamaml.estimators.classifier import LaMAMLClassifier
 from lamaml.estimators.plots import plot_forgetting, plot_rates
-from lamaml.estimators.prequential import Prequential, evaluate_prequential
 from lamaml.estimators.regressor import LaMAMLRegressor
 from lamaml.estimators.report import Report
+from lamaml.evaluation.prequential import Prequential, evaluate_prequential
 
 __all__ = [
     "LaMAMLClassifier",

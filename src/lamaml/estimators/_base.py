@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from lamaml._rows import as_float32, bad_rows
 from lamaml.errors import DataCorrupt, InvalidArgument, unknown_name
 from lamaml.estimators._compiled import has_predict
 from lamaml.estimators._config import (
@@ -34,8 +35,6 @@ from lamaml.estimators._rows import (
     DTYPES,
     Offsets,
     Rows,
-    as_float32,
-    bad_rows,
     bad_rows_error,
     find_offsets,
     narrowest_dtype,

@@ -55,39 +55,6 @@ def find_offsets(x: np.ndarray | None, y: np.ndarray | None) -> Offsets:
     return Offsets(inputs, find_offset(y[:, None]) if y is not None and len(y) else None)
 
 
-def as_float32(values: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-    """Return the values less the offset; those that float32 cannot hold become infinite."""
-    with np.errstate(over="ignore"):
-        if offset is not None:
-            values = values - offset
-        return np.ascontiguousarray(values, np.float32)
-
-
-def bad_rows(*columns: np.ndarray) -> np.ndarray:
-    """Return the indices of rows in which some number is NaN or infinite."""
-    finite = np.ones(len(columns[0]), bool)
-    for values in columns:
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            finite &= np.isfinite(values).reshape(len(values), -1).all(axis=1)
-    return np.flatnonzero(~finite)
-
-
-def missing_labels(y: np.ndarray) -> np.ndarray:
-    """Return the indices of missing labels among objects: None, NaN, pandas' NA.
-
-    >>> missing_labels(np.array(["a", None, float("nan"), "nan"], object)).tolist()
-    [1, 2]
-    """
-    if y.dtype != object:
-        return np.zeros(0, int)
-    names = (type(label).__name__ for label in y)
-    is_missing = [
-        label is None or name == "NAType" or (name == "float" and label != label)
-        for label, name in zip(y, names, strict=True)
-    ]
-    return np.flatnonzero(is_missing)
-
-
 def bad_rows_error(bad: np.ndarray, what: str) -> InvalidArgument:
     """Return the error that names the first bad rows of `what`, such as "Input X"."""
     more = f" and {len(bad) - 10} more" if len(bad) > 10 else ""

@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from lamaml._rows import bad_rows, missing_labels
 from lamaml.errors import Forked, InvalidArgument, require
 from lamaml.estimators._config import Config, Network
-from lamaml.estimators._rows import bad_rows, bad_rows_error, missing_labels
+from lamaml.estimators._rows import bad_rows_error
 from lamaml.types import Model
 
 

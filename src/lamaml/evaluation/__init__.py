@@ -1,20 +1,21 @@
-"""How much a learner knows, how much of it is new, and how its gradients agree."""
+"""Measures of a learner: accuracy, retained accuracy and transfer, agreement of gradients."""
 
 from lamaml.evaluation.accuracy import Evaluator, evaluator
 from lamaml.evaluation.alignment import with_alignment
 from lamaml.evaluation.inter_task import inter_task
 from lamaml.evaluation.look_ahead import look_ahead
 from lamaml.evaluation.metrics import Metrics, metrics
-from lamaml.evaluation.probing import blocks, with_probes
+from lamaml.evaluation.probing import Probe, probe_rows, with_probes
 
 __all__ = [
     "Evaluator",
     "Metrics",
-    "blocks",
+    "Probe",
     "evaluator",
     "inter_task",
     "look_ahead",
     "metrics",
+    "probe_rows",
     "with_alignment",
     "with_probes",
 ]

@@ -1,4 +1,4 @@
-"""Test accuracy, in compiled slices of one size."""
+"""Test accuracy, computed in compiled slices of one size."""
 
 import functools
 from collections.abc import Callable
@@ -11,21 +11,22 @@ from lamaml._trees import pad_rows
 from lamaml.models import head_mask, task_heads
 from lamaml.types import Examples, Learner, Model, Preprocess, State, Stream
 
-SLICE = 500  # rows to a compiled call: large enough for the matrix product, small enough for a CNN
+SLICE = 500  # rows per compiled call: large enough for the matrix product, small enough for a CNN
 
 Evaluator = Callable[[State, Examples, int], float]
-"""(state, examples, task) -> the share answered correctly."""
+"""(state, examples, task) -> accuracy in [0, 1]."""
 Predict = Callable[[State, jax.Array, jax.Array], jax.Array]
 """(state, x, task) -> the class of each row."""
 
 
 def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
-    """A function that scores every row once.
+    """Return a function that computes accuracy, counting every row once.
 
     Args:
       model: the network.
-      learner: its own `predict` answers if it has one, else the largest logit of `state.params`.
-      stream: how rows are preprocessed, and which outputs a task may answer with.
+      learner: predicts by its own `predict` if it has one, else by the largest logit of
+        `state.params`.
+      stream: how rows are preprocessed, and which outputs belong to a task.
     """
     count_correct = _counter(model, learner.predict, stream.preprocess, stream.classes_per_task)
 
@@ -34,7 +35,7 @@ def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
         correct = []
         for start in range(0, len(examples), SLICE):
             rows = slice(start, start + SLICE)
-            # No answer equals −1, the label of the rows that fill up the last slice.
+            # No prediction equals −1, the label of padding.
             x, y = pad_rows(examples.x[rows], SLICE), pad_rows(examples.y[rows], SLICE, -1)
             correct.append(count_correct(state, x, y, pad_rows(tasks[rows], SLICE)))
         return sum(int(count) for count in correct) / len(examples)
@@ -43,7 +44,7 @@ def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
 
 
 def row_tasks(y: np.ndarray, task: int, classes_per_task: int | None) -> np.ndarray:
-    """The task of each row: by its class where tasks own their classes, else the one it came in."""
+    """Return the task of each row: by its class where tasks own classes, else the given one."""
     if classes_per_task is None:
         return np.full(len(y), task, np.int32)
     return (y // classes_per_task).astype(np.int32)
@@ -53,7 +54,7 @@ def row_tasks(y: np.ndarray, task: int, classes_per_task: int | None) -> np.ndar
 def _counter(
     model: Model, predict: Predict | None, preprocess: Preprocess, classes_per_task: int | None
 ) -> Callable[[State, np.ndarray, np.ndarray, np.ndarray], jax.Array]:
-    """How many rows are answered correctly; one compiled function for all runs of a learner."""
+    """Return the compiled count of correct rows, one for all runs of a learner."""
     answer = predict or _largest_logit(model, classes_per_task)
 
     @jax.jit

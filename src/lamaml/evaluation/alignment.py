@@ -1,13 +1,12 @@
-"""How alike gradients are: what the meta-objective of La-MAML is said to raise (Table 4).
+"""Alignment of new and replayed gradients, which La-MAML's meta-objective raises (Table 4).
 
     cos(g, h) = g·h / (‖g‖ ‖h‖),   g = ∇ℓ(θ; replayed rows of earlier tasks),   h = ∇ℓ(θ; b)
 
 measured at θ before the update, in the first glance at b. Rows of different heads share no weight
-of the head: it adds nothing to g·h, yet lengthens g and h. So the trunk is measured apart as well.
+of the head: it adds nothing to g·h but lengthens g and h. So the trunk is also measured alone.
 
-The paper says "replay samples", and not of which tasks. A learner that replays draws them from all
-of its memory, the task under way included, so that is measured beside it: the same cosine, but for
-g of rows as they are replayed.
+The paper says "replay samples" without saying of which tasks. A learner that replays draws them
+from its whole memory, current task included, so the cosine with g of such rows is measured too.
 """
 
 from typing import NamedTuple
@@ -31,22 +30,22 @@ class Alignment(NamedTuple):
 
 
 def trunk(params: Params) -> Params:
-    """All weights but those of the head."""
+    """Return all weights except those of the head."""
     return {name: layer for name, layer in params.items() if name != "head"}
 
 
 def alignment(one: Params, other: Params) -> Alignment:
-    """Of two gradients of a network, with and without its head."""
+    """Return the cosine of two gradients of a network, with and without its head."""
     return Alignment(cosine(one, other), cosine(trunk(one), trunk(other)))
 
 
 def with_alignment(learner: Learner, loss: Loss, *, replay_size: int) -> Learner:
-    """The same learner, whose diagnostics say how alike new and replayed gradients are.
+    """Return the same learner with `ALIGNMENTS` among its diagnostics.
 
     Args:
-      learner: has `params` and a reservoir, `memory`.
+      learner: its state has `params` and a reservoir `memory`.
       loss: ℓ.
-      replay_size: rows replayed: of tasks before that of the batch, and of all of the memory.
+      replay_size: rows drawn for g, from earlier tasks and from the whole memory.
     """
 
     def measure(state: State, batch: Batch, key: jax.Array) -> Info:

@@ -1,8 +1,8 @@
-"""Whether old tasks still pull the same way as new ones are added (the paper's Appendix A).
+"""Agreement between the gradients of old tasks as new ones are added (the paper's Appendix A).
 
     mean over p < q < t of g_p · g_q and of cos(g_p, g_q),   g_p = ∇ℓ(θ; rows of task p)
 
-while task t is streaming. With fewer than two old tasks there is no pair, and the answer is NaN.
+during task t. With fewer than two old tasks there is no pair, and the result is NaN.
 """
 
 import jax
@@ -14,12 +14,12 @@ from lamaml.types import Batch, Info, Loss, Params, Preprocess, State
 
 
 def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Measure:
-    """A look at the gradients of the tasks before that of the batch.
+    """Return the measurement of the gradients of the tasks before that of the batch.
 
     Args:
       loss: ℓ.
       preprocess: rows as stored, to rows as the network reads them.
-      num_tasks: number of tasks it is looked at in; what comes later is not to be asked.
+      num_tasks: the first tasks, during which it is due; later rows are not read.
     """
 
     def gradients(params: Params, rows: ProbeRows) -> Params:
@@ -46,7 +46,7 @@ def inter_task(loss: Loss, preprocess: Preprocess, *, num_tasks: int) -> Measure
 
 
 def _products(gradients: Params) -> jax.Array:
-    """g_p · g_q of every pair."""
+    """Return g_p · g_q for every pair."""
     flat = [leaf.reshape(len(leaf), -1) for leaf in jax.tree.leaves(gradients)]
     return sum((leaf @ leaf.T for leaf in flat), start=jnp.zeros(()))
 

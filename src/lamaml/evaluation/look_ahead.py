@@ -1,4 +1,4 @@
-"""What fast updates do to old knowledge, and what the meta-update makes of it (Figure 3).
+"""Accuracy on seen tasks after the fast updates and after the meta-update (Figure 3).
 
 accuracy on the tasks seen so far   at θ_K^j, after the fast updates on b   ("inner")
                                     at θ_0^{j+1}, after the meta-update     ("after")
@@ -25,7 +25,7 @@ def look_ahead(
     clip_inner_rates: bool,
     num_tasks: int,
 ) -> Measure:
-    """A look at a La-MAML learner; θ_K is computed anew, and nothing is overwritten.
+    """Return the measurement of a La-MAML learner; θ_K is recomputed, the state is not changed.
 
     Args:
       loss: ℓ.
@@ -35,7 +35,7 @@ def look_ahead(
       inner_steps: K.
       inner_clamp: limit on each element of the inner gradients.
       clip_inner_rates: whether the learner uses max(0, α) in its fast updates.
-      num_tasks: number of tasks it is looked at in; what comes later is not to be asked.
+      num_tasks: the first tasks, during which it is due; later rows are not read.
     """
 
     def accuracy(params: Params, rows: ProbeRows, num_seen: jax.Array) -> jax.Array:

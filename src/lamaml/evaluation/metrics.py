@@ -18,7 +18,7 @@ from lamaml.errors import require
 
 
 class Metrics(NamedTuple):
-    """Shares in [−1, 1]; of one task there is no transfer, and BTI and FWT are NaN."""
+    """Numbers in [−1, 1]; BTI and FWT of a single task are NaN."""
 
     ra: float
     bti: float
@@ -27,7 +27,7 @@ class Metrics(NamedTuple):
 
 
 def metrics(matrix: np.ndarray, baseline: np.ndarray) -> Metrics:
-    """Sum up an accuracy matrix.
+    """Return the metrics of an accuracy matrix.
 
     Args:
       matrix: R, (T, T); entries above the first superdiagonal are not read.

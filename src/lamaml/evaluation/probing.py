@@ -1,4 +1,4 @@
-"""Probes: measurements of a learner during training, on rows it never trains on.
+"""Probes: measurements of a learner during training, on rows that it never learns from.
 
 A learner with probes carries those rows in its state, one block per task. So they are compiled as
 data and saved with it, and a resumed run continues to measure.
@@ -21,12 +21,12 @@ class ProbeRows(NamedTuple):
     y: jax.Array  # (T, n)
 
     def of_first(self, num_tasks: int) -> "ProbeRows":
-        """The rows of the first tasks."""
+        """Return the rows of the first tasks."""
         return ProbeRows(self.x[:num_tasks], self.y[:num_tasks])
 
 
-class Probed(NamedTuple):
-    """A learner's state, and the rows it is measured on."""
+class ProbedState(NamedTuple):
+    """A learner's state, the rows of its probes, and the number of updates made."""
 
     learned: State
     rows: ProbeRows
@@ -34,67 +34,71 @@ class Probed(NamedTuple):
 
     @property
     def params(self) -> Params:
-        """Its weights."""
+        """The learner's weights."""
         return self.learned.params
 
     @property
     def rates(self) -> Params | None:
-        """Its learning rates, if it learns them."""
+        """The learner's learning rates; None if it learns none."""
         return getattr(self.learned, "rates", None)
 
 
 Measure = Callable[[State, State, Batch, ProbeRows], Info]
-"""(state before, state after, batch, rows) -> diagnostics."""
+"""(state before, state after, batch, rows) -> diagnostics of one update."""
+Due = Callable[[jax.Array], jax.Array]
+"""(number of the update, from 1) -> whether to measure after it."""
 
 
 class Probe(NamedTuple):
-    """A measurement, and when it is made."""
+    """A measurement, and the updates after which it is made."""
 
     measure: Measure
-    due: Callable[[jax.Array], jax.Array]  # (updates made) -> whether now
+    due: Due
 
 
-def every(count: int, last: int) -> Callable[[jax.Array], jax.Array]:
-    """After every `count` updates, up to the update with number `last`."""
+def every(count: int, last: int) -> Due:
+    """Return the schedule: after every `count` updates, up to update number `last`."""
     return lambda number: (number % count == 0) & (number <= last)
 
 
-def after(numbers: Sequence[int]) -> Callable[[jax.Array], jax.Array]:
-    """After these updates."""
+def after(numbers: Sequence[int]) -> Due:
+    """Return the schedule: after the updates with these numbers."""
     return lambda number: jnp.isin(number, jnp.array(numbers))
 
 
-def blocks(sets: Sequence[Examples], most: int) -> ProbeRows:
-    """The first rows of every task: as many as the smallest set has, at most `most`."""
-    count = min(most, *(len(examples) for examples in sets))
+def probe_rows(sets: Sequence[Examples], max_rows: int) -> ProbeRows:
+    """Return the first rows of every task: as many as the smallest has, at most `max_rows`."""
+    count = min(max_rows, *(len(examples) for examples in sets))
     x = np.stack([examples.x[:count] for examples in sets])
     y = np.stack([examples.y[:count] for examples in sets])
     return ProbeRows(jnp.asarray(x), jnp.asarray(y.astype(np.int32)))
 
 
 def with_probes(learner: Learner, rows: ProbeRows, probes: Sequence[Probe]) -> Learner:
-    """The same learner with the numbers of probes among its diagnostics, NaN when none is due.
+    """Return the same learner with the results of the probes among its diagnostics.
+
+    Between the updates after which a probe is due, its diagnostics are NaN.
 
     Args:
-      learner: its updates stay the same.
-      rows: what is measured on.
-      probes: what is measured, and when.
+      learner: the algorithm; its updates stay the same.
+      rows: what the probes measure on.
+      probes: the measurements and their schedules.
     """
 
-    def init(params: Params, batch: Batch) -> Probed:
-        return Probed(learner.init(params, batch), rows, jnp.zeros((), jnp.int32))
+    def init(params: Params, batch: Batch) -> ProbedState:
+        return ProbedState(learner.init(params, batch), rows, jnp.zeros((), jnp.int32))
 
-    def update(state: Probed, batch: Batch, key: jax.Array) -> tuple[Probed, Info]:
+    def update(state: ProbedState, batch: Batch, key: jax.Array) -> tuple[ProbedState, Info]:
         learned, info = learner.update(state.learned, batch, key)
         number = state.num_updates + 1
         for measure, due in probes:
             info |= _when(due(number), measure, state.learned, learned, batch, state.rows)
-        return Probed(learned, state.rows, number), info
+        return ProbedState(learned, state.rows, number), info
 
-    def end_task(state: Probed, key: jax.Array) -> Probed:
+    def end_task(state: ProbedState, key: jax.Array) -> ProbedState:
         return state._replace(learned=learner.end_task(state.learned, key))  # type: ignore[misc]
 
-    def predict(state: Probed, x: jax.Array, task: jax.Array) -> jax.Array:
+    def predict(state: ProbedState, x: jax.Array, task: jax.Array) -> jax.Array:
         return learner.predict(state.learned, x, task)  # type: ignore[misc]
 
     return Learner(
@@ -105,7 +109,6 @@ def with_probes(learner: Learner, rows: ProbeRows, probes: Sequence[Probe]) -> L
     )
 
 
-def _when(due: jax.Array, measure: Measure, *seen: Any) -> Info:
-    """The measurement if it is due, else NaN."""
-    names = jax.eval_shape(measure, *seen)
-    return jax.lax.cond(due, measure, lambda *_: dict.fromkeys(names, jnp.float32(jnp.nan)), *seen)
+def _when(due: jax.Array, measure: Measure, *given: Any) -> Info:
+    names = jax.eval_shape(measure, *given)
+    return jax.lax.cond(due, measure, lambda *_: dict.fromkeys(names, jnp.float32(jnp.nan)), *given)

@@ -1,4 +1,4 @@
-"""One file, one algorithm. `LEARNERS` is the list that names, tests and the command line go by."""
+"""The learners, one file per algorithm, and the table `LEARNERS` that finds them by name."""
 
 from collections.abc import Callable
 

@@ -5,9 +5,9 @@
     g̃ = g − min(0, g·g_ref) / ‖g_ref‖² · g_ref
     θ ← θ − lr · g̃
 
-Deviation: the authors of La-MAML take one backward pass a past task where this takes one, and leave
-the first task out by an error of counting; the original keeps its rings by class, not by task. As
-in `gem`, where an earlier task returns, later ones do not constrain it.
+Deviation: La-MAML's authors take one backward pass per past task, this takes one in all; they leave
+out the first task by an off-by-one error; the original keeps rings per class, not per task. As in
+`gem`, when an earlier task returns, later tasks do not constrain it.
 """
 
 from typing import NamedTuple
@@ -24,10 +24,10 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class AGEMState(NamedTuple):
-    """What A-GEM needs."""
+    """State of A-GEM: weights, one ring buffer per task."""
 
     params: Params  # θ
-    memory: RingBuffer  # the last rows of every task
+    memory: RingBuffer  # the last rows of each task
 
 
 def a_gem(
@@ -39,14 +39,14 @@ def a_gem(
     ref_size: int | None = 256,
     max_norm: float | None = 2.0,
 ) -> Learner:
-    """SGD whose steps do not raise the average loss of remembered rows, to first order.
+    """SGD whose steps do not raise the average loss of stored rows, to first order.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
       learning_rate: lr > 0.
-      memory_size: M, rows held in all; ⌊M/T⌋ a task.
-      num_tasks: T.
-      ref_size: rows that g_ref is computed on, drawn from the past; None for all of them.
+      memory_size: M, the number of rows in all rings; ⌊M/T⌋ per task.
+      num_tasks: T, the number of tasks.
+      ref_size: number of stored rows that g_ref is computed on; None for all.
       max_norm: c, g is clipped to this norm; None for no clipping. The norm of g_ref has no effect.
 
     Example:
@@ -76,13 +76,13 @@ def a_gem(
 
 
 def gradient_by_pieces(loss: Loss, params: Params, rows: Batch, *, piece: int = 16) -> Params:
-    """∇ℓ over many rows, a piece at a time; what lies behind the last row with a weight is free.
+    """Return ∇ℓ over many rows, piece by piece; pieces after the last weighted row are skipped.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
       params: θ.
-      rows: those without weight need not be at the end, but cost nothing there.
-      piece: rows of one pass, at most.
+      rows: rows without weight cost nothing at the end.
+      piece: maximal number of rows per pass.
     """
     pieces = chunks(rows, -(-len(rows.y) // piece))
     weights = jnp.sum(pieces.weight, axis=1)
@@ -97,7 +97,7 @@ def gradient_by_pieces(loss: Loss, params: Params, rows: Batch, *, piece: int = 
 
 
 def project(gradient: Params, reference: Params) -> Params:
-    """g̃, the nearest to g that has no negative product with g_ref; g itself where g_ref = 0."""
+    """Return g̃, the vector nearest to g with g̃·g_ref ≥ 0; g itself where g_ref = 0."""
     length = dot(reference, reference)
     share = jnp.where(length > 0, jnp.minimum(dot(gradient, reference), 0.0) / length, 0.0)
     return jax.tree.map(lambda g, r: g - share * r, gradient, reference)

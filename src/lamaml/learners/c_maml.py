@@ -5,7 +5,7 @@
     θ ← θ − β · clip(∇_θ L̄(θ_1 … θ_K; b_m))
 
 Deviation: rows enter R in their first glance of the first epoch only, as in the authors' code; and
-L̄ is the mean over the K steps, where the paper's text says sum: the published rates go with it.
+L̄ is the mean over the K steps, where the paper's text says sum: the published rates fit the mean.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class CMAMLState(NamedTuple):
-    """What C-MAML needs."""
+    """State of C-MAML: slow weights, replay memory."""
 
     params: Params  # θ, the slow weights
     memory: Reservoir  # R
@@ -46,17 +46,17 @@ def c_maml(
     max_norm: float | None = 2.0,
     inner_clamp: float | None = None,
 ) -> Learner:
-    """Meta-learning of weights that new rows can change without harm to old ones.
+    """Meta-learn weights that fast updates on new rows change without harm to old ones.
 
     Args:
       loss: ℓ and L, the weighted mean loss of a batch.
-      inner_rate: α ≥ 0, of the fast updates.
-      outer_rate: β > 0, of the meta-update.
-      inner_steps: K, fast updates a batch.
-      memory_size: M, rows the reservoir holds.
-      replay_size: rows replayed beside each new batch.
-      first_order: take the inner gradients as constants.
-      meta_loss: "mean", "sum" or "last" over the steps.
+      inner_rate: α ≥ 0, the rate of the fast updates.
+      outer_rate: β > 0, the rate of the meta-update.
+      inner_steps: K, the number of fast updates per batch.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: number of rows replayed with each new batch.
+      first_order: treat the inner gradients as constants.
+      meta_loss: "mean" or "sum" over the steps, or the "last" step.
       max_norm: c, the meta-gradient is clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
 

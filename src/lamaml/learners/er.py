@@ -4,8 +4,8 @@
     θ ← θ − lr · clip(∇L(θ; b_m))
     after the last glance, push b to R by reservoir sampling
 
-Deviation: the authors push in every epoch; here a row is offered once, else the memory would no
-longer be a uniform sample of distinct rows.
+Deviation: the authors push in every epoch; here a row is offered once, so that the memory stays a
+uniform sample of distinct rows.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class ERState(NamedTuple):
-    """What experience replay needs."""
+    """State of experience replay: weights, replay memory."""
 
     params: Params  # θ
     memory: Reservoir  # R
@@ -34,13 +34,13 @@ def er(
     replay_size: int = 10,
     max_norm: float | None = 2.0,
 ) -> Learner:
-    """SGD on new rows together with rows from a reservoir.
+    """SGD on new rows joined with rows from a reservoir.
 
     Args:
       loss: L, the weighted mean loss of a batch.
       learning_rate: lr > 0.
-      memory_size: M, rows the reservoir holds.
-      replay_size: rows replayed beside each new batch; 0 for none.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: number of rows replayed with each new batch; 0 for none.
       max_norm: c, gradients are clipped to this norm; None for no clipping.
 
     Example:

@@ -3,9 +3,9 @@
     at the end of task τ, on its first n rows:   F_τ = (∇ℓ(θ))²,   θ*_τ = θ
     θ ← θ − lr · clip(∇[ℓ(θ; b) + λ Ω(θ)]),      Ω(θ) = Σ_τ Σ_i F_τ,i (θ_i − θ*_τ,i)²
 
-Ω is one parabola a weight whatever the number of tasks. Around θ*, the last θ*_τ, with δ = θ − θ*:
+Ω is one parabola per weight for any number of tasks. Around θ*, the last θ*_τ, with δ = θ − θ*:
     Ω(θ) = Ω(θ*) + Σ_i (2 D_i δ_i + S_i δ_i²),   S = Σ_τ F_τ,   D = Σ_τ F_τ ⊙ (θ* − θ*_τ)
-so no task's copy is kept, and a new task's own term is exactly 0 at its end.
+so no copy per task is stored, and a new task's own term is exactly 0 at its end.
 Deviation: the original F is a mean of squared gradients; those baselines square the mean.
 """
 
@@ -22,14 +22,14 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class EWCState(NamedTuple):
-    """What EWC needs."""
+    """State of EWC: weights, the quadratic penalty of past tasks, rows of the current task."""
 
     params: Params  # θ
     anchor: Params  # θ*, the weights at the last task's end
     stiffness: Params  # S
     pull: Params  # D
     offset: jax.Array  # Ω(θ*)
-    rows: TaskRows  # the first n rows of the task under way
+    rows: TaskRows  # the first n rows of the current task
 
 
 def ewc(
@@ -40,13 +40,13 @@ def ewc(
     memory_size: int = 10,
     max_norm: float | None = None,
 ) -> Learner:
-    """SGD held back, weight by weight, from leaving what past tasks needed.
+    """SGD with a quadratic penalty on changing weights that past tasks depend on.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
       learning_rate: lr > 0.
-      penalty: λ ≥ 0, the weight of the past tasks; there is no factor ½.
-      memory_size: n, rows of a task that its F is computed on.
+      penalty: λ ≥ 0, the weight of past tasks, without a factor ½.
+      memory_size: n, the number of rows per task that F is computed on.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.
 
     Example:
@@ -100,7 +100,7 @@ def ewc(
 
 
 def consolidation(state: EWCState, params: Params) -> jax.Array:
-    """Ω(θ), the penalty of all past tasks before λ."""
+    """Return Ω(θ), the penalty of all past tasks before λ."""
 
     def term(p: jax.Array, a: jax.Array, s: jax.Array, d: jax.Array) -> jax.Array:
         return jnp.sum((2 * d + s * (p - a)) * (p - a))

@@ -1,4 +1,4 @@
-"""Gradient episodic memory (Lopez-Paz and Ranzato, 2017): one constraint a past task.
+"""Gradient episodic memory (Lopez-Paz and Ranzato, 2017): one constraint per past task.
 
     push b to its task's ring
     g = clip(∇ℓ(θ; b)),   G = (clip(∇ℓ(θ; ring τ)))_{τ<t}
@@ -6,10 +6,10 @@
     else:                 g̃ = g
     θ ← θ − lr · g̃
 
-The dual is a non-negative least-squares problem in v − γ. G has a row a task, and only the rows of
-past tasks are ever computed or read.
-Deviation: clipping, before the projection and never after it, is from La-MAML's authors. Past tasks
-are those before t in the stream: where an earlier task returns, later ones do not constrain it.
+The dual is a non-negative least-squares problem in v − γ. G has one row per task, and only the rows
+of past tasks are computed and read.
+Deviation: clipping before the projection is from La-MAML's authors. Past tasks are those before t
+in the stream: when an earlier task returns, later tasks do not constrain it.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class GEMState(NamedTuple):
-    """What GEM needs."""
+    """State of GEM: weights, past gradients, one ring buffer per task."""
 
     params: Params  # θ
     gradients: Params  # G, along a new first axis; kept only to be overwritten in place
-    memory: RingBuffer  # the last rows of every task
+    memory: RingBuffer  # the last rows of each task
 
 
 def gem(
@@ -50,11 +50,11 @@ def gem(
     Args:
       loss: ℓ, the weighted mean loss of a batch.
       learning_rate: lr > 0.
-      memory_size: M, rows held in all; ⌊M/T⌋ a task.
-      num_tasks: T.
-      margin: γ ≥ 0, the memory strength: every past task's gradient enters at least so much, once
-        one of them is violated.
-      ridge: ε ≥ 0, what keeps the dual solvable when gradients are nearly dependent.
+      memory_size: M, the number of rows in all rings; ⌊M/T⌋ per task.
+      num_tasks: T, the number of tasks.
+      margin: γ ≥ 0, the memory strength: the least weight of every past task's gradient once any
+        constraint is violated.
+      ridge: ε ≥ 0, keeps the dual solvable when gradients are nearly dependent.
       max_norm: c, g and every row of G are clipped to this norm; None for no clipping.
 
     Example:
@@ -104,7 +104,7 @@ def project(
     margin: float,
     ridge: float,
 ) -> Params:
-    """The nearest g̃; of G as many rows are read as the power of 2 that holds all past tasks."""
+    """Return the nearest g̃; the number of rows of G that are read is a power of 2, or T."""
     num_tasks = len(products)
     sizes = [*(2**i for i in range(num_tasks.bit_length()) if 2**i <= 0.75 * num_tasks), num_tasks]
     solve = partial(solve_dual, margin=margin, ridge=ridge)
@@ -125,11 +125,11 @@ def project(
 def solve_dual(
     gram: np.ndarray, products: np.ndarray, num_past: np.ndarray, *, margin: float, ridge: float
 ) -> np.ndarray:
-    """The dual v over the past tasks, 0 for the others; in double precision, on the host.
+    """Return the dual v over past tasks, 0 for the others; computed in float64 on the host.
 
     With A = GGᵀ + εI = LLᵀ and v = γ + w it is the w ≥ 0 nearest to solve Lᵀw = −L⁻¹(Gg + Aγ).
     """
-    # Here, as they take a third of the time that all of this package takes to import.
+    # Imported here: SciPy takes a third of this package's import time.
     from scipy.linalg import solve_triangular
     from scipy.optimize import nnls
 

@@ -1,4 +1,4 @@
-"""Steps and norms on pytrees of gradients."""
+"""Steps, clipping and learning rates on pytrees, and the random keys of an update."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from lamaml.types import Batch, Info, Params
 
 
 class UpdateKeys(NamedTuple):
-    """The random draws of one update, by purpose, so that two learners can be given the same."""
+    """The random keys of one update, by purpose: learners that share a key make the same draw."""
 
     replay: jax.Array
     reservoir: jax.Array
@@ -18,12 +18,12 @@ class UpdateKeys(NamedTuple):
 
 
 def named_keys(key: jax.Array) -> UpdateKeys:
-    """One key a purpose."""
+    """Return one key per purpose."""
     return UpdateKeys(*jax.random.split(key, len(UpdateKeys._fields)))
 
 
 def join(replayed: Batch, batch: Batch) -> Batch:
-    """The meta-batch b_m: replayed rows, then new ones."""
+    """Return the meta-batch b_m: replayed rows, then new ones."""
 
     def rows(part: Batch) -> Params:
         return part.x, part.y, part.task, part.weight, part.position
@@ -43,36 +43,36 @@ def clip_to_norm(tree: Params, max_norm: float | None) -> Params:
 
 
 def clamp(tree: Params, limit: float | None) -> Params:
-    """Each element into [−limit, limit]; unchanged without a limit."""
+    """Clip each element to [−limit, limit]; None for no limit."""
     if limit is None:
         return tree
     return jax.tree.map(lambda leaf: jnp.clip(leaf, -limit, limit), tree)
 
 
 def descend(params: Params, gradient: Params, rates: Params | float) -> Params:
-    """θ − rate ⊙ g, for one rate or one a weight."""
+    """Return θ − rate ⊙ g, for one rate or one rate per weight."""
     if isinstance(rates, float | int):
         return jax.tree.map(lambda p, g: p - rates * g, params, gradient)
     return jax.tree.map(lambda p, g, r: p - r * g, params, gradient, rates)
 
 
 def positive(rates: Params) -> Params:
-    """max(0, α); its derivative at α ≤ 0 is 0."""
+    """Return max(0, α); its derivative at α ≤ 0 is 0."""
     return jax.tree.map(jax.nn.relu, rates)
 
 
 def constant_rates(params: Params, rate: float) -> Params:
-    """α₀ for every weight."""
+    """Return α₀ for every weight."""
     return jax.tree.map(lambda p: jnp.full_like(p, rate), params)
 
 
 def where_positive(gradient: Params, rates: Params) -> Params:
-    """The gradient passed through max(0, α): nothing where the rate is not positive."""
+    """Return the gradient through max(0, α): 0 where the rate is not positive."""
     return jax.tree.map(lambda g, r: jnp.where(r > 0, g, 0.0), gradient, rates)
 
 
 def describe(rates: Params) -> Info:
-    """The mean learning rate in use, and the share of weights that are held still."""
+    """Return the mean of max(0, α), and the share of weights whose rate is not positive."""
     leaves = jax.tree.leaves(rates)
     count = sum(leaf.size for leaf in leaves)
     return {

@@ -1,12 +1,12 @@
-"""Independent networks, one a task (Lopez-Paz and Ranzato, 2017): no sharing, so no forgetting.
+"""Independent networks, one per task (Lopez-Paz and Ranzato, 2017): no sharing, so no forgetting.
 
     entering task t:   θ_t = θ_{t−1}
     θ_t ← θ_t − lr · ∇ℓ(θ_t; b)
-    a row of task τ is answered by θ_τ
+    prediction: a row of task τ by θ_τ
 
-Its networks are 1/T as wide as those it is compared with, and it must be told every row's task, at
-test time too. A batch belongs to the task of its first row; a task that returns starts from the
-network in use, not from its own.
+Its networks are 1/T as wide as those it is compared with, and it needs every row's task, at test
+time too. A batch belongs to the task of its first row; a task that returns starts from the current
+network, not from its own.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class IndependentState(NamedTuple):
-    """What independent networks need."""
+    """State of independent networks: the current network and all of them."""
 
-    params: Params  # θ_t, the network of the task under way
-    nets: Params  # θ_1 … θ_T along a new first axis; initial weights where a task is still to come
+    params: Params  # θ_t, the network of the current task
+    nets: Params  # θ_1 … θ_T along a new first axis; initial weights for tasks to come
 
 
 def independent(
@@ -38,12 +38,12 @@ def independent(
     heads: Heads = None,
     max_norm: float | None = None,
 ) -> Learner:
-    """SGD on one network a task, each started from the one before.
+    """SGD on one network per task, each started from the one before.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
-      apply: the network, (params, x) -> logits; it answers for each task with that task's weights.
-      num_tasks: T, networks kept.
+      apply: the network, (params, x) -> logits.
+      num_tasks: T, the number of networks.
       learning_rate: lr > 0.
       heads: which outputs belong to each task; None where all tasks share one head.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.

@@ -2,9 +2,9 @@
 
     θ_r = θ_{r−1} − α ⊙ g_{r−1},   g_i = ∇ℓ(θ_i; chunk i),   L̄ = Σ_r w_r L(θ_r; b_m),   r = 1 … K
 
-First order takes every g_i as a constant, so nothing is propagated back through the loop:
+First order treats every g_i as a constant, so no gradient flows back through the loop:
     ∇_θ L̄ = Σ_r w_r L'(θ_r),      ∇_α L̄ = −Σ_r w_r L'(θ_r) ⊙ Σ_{i<r} g_i            (eq. 5)
-both of which are summed forwards as the loop runs. Second order differentiates the loop itself.
+both accumulated forwards in the loop. Second order differentiates the loop itself.
 """
 
 from typing import NamedTuple
@@ -28,12 +28,12 @@ class MetaGradient(NamedTuple):
 
 
 def unrolled(steps: Batch) -> int:
-    """Steps to a compiled loop body: five at most, by measurement on a CPU."""
+    """Return the number of steps per compiled loop body: at most five, as measured on a CPU."""
     return min(len(steps.y), 5)
 
 
 def check_inner_loop(inner_steps: int, meta_loss: str, inner_clamp: float | None) -> None:
-    """Refuse what the inner loop cannot do, naming the argument."""
+    """Raise InvalidArgument for settings that the inner loop cannot use."""
     require(inner_steps > 0, "inner_steps", inner_steps, "at least 1")
     require(inner_clamp is None or inner_clamp > 0, "inner_clamp", inner_clamp, "None or positive")
     if meta_loss not in META_LOSSES:
@@ -41,7 +41,7 @@ def check_inner_loop(inner_steps: int, meta_loss: str, inner_clamp: float | None
 
 
 def chunks(batch: Batch, inner_steps: int) -> Batch:
-    """The rows in their order as K chunks of ⌈n/K⌉, the last ones padded with weight 0."""
+    """Return the rows in order as K chunks of ⌈n/K⌉, the last ones padded with weight 0."""
     size = -(-len(batch.y) // inner_steps)
     padding = size * inner_steps - len(batch.y)
 
@@ -56,7 +56,7 @@ def chunks(batch: Batch, inner_steps: int) -> Batch:
 
 
 def step_weights(steps: Batch, meta_loss: str) -> jax.Array:
-    """w_r of each step; a chunk without rows takes no step and weighs nothing."""
+    """Return w_r of each step; a chunk without rows has weight 0."""
     taken = jnp.any(steps.weight > 0, axis=1).astype(jnp.float32)
     if meta_loss == "sum":
         return taken
@@ -68,7 +68,7 @@ def step_weights(steps: Batch, meta_loss: str) -> jax.Array:
 def fast_weights(
     loss: Loss, params: Params, rates: Params, steps: Batch, *, inner_clamp: float | None = None
 ) -> tuple[Params, Params]:
-    """θ_K, and the sum of the inner gradients that led there."""
+    """Return θ_K and the sum of the inner gradients."""
 
     def step(carry: tuple[Params, Params], chunk: Batch) -> tuple[tuple[Params, Params], None]:
         fast, travelled = carry
@@ -92,17 +92,17 @@ def meta_gradient(
     inner_clamp: float | None = None,
     clip_inner_rates: bool = False,
 ) -> MetaGradient:
-    """The meta-loss after every fast update, with its gradients in the weights and in the rates.
+    """Return the meta-loss over the fast updates, and its gradients in the weights and the rates.
 
     Args:
       loss: ℓ and L, the weighted mean loss of a batch.
       params: θ, the slow weights; never changed here.
       rates: α, a tree like params.
       batch: b, the new rows.
-      meta_batch: b_m, the rows the meta-loss is taken on.
+      meta_batch: b_m, the rows of the meta-loss.
       inner_steps: K, the number of fast updates the batch is divided into.
-      first_order: take the inner gradients as constants.
-      meta_loss: "mean" over steps, their "sum", or the "last" step's alone.
+      first_order: treat the inner gradients as constants.
+      meta_loss: "mean" or "sum" over the steps, or the "last" step.
       inner_clamp: limit on each element of the inner gradients.
       clip_inner_rates: use max(0, α) in the fast updates.
     """

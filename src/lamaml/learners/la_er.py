@@ -6,7 +6,7 @@
     θ ← θ − max(0, α) ⊙ clip(∇L(θ; b_m))         the gradient of ER, with the new α
     after the last glance, push b to R by reservoir sampling
 
-The ablation that learns rates, but no alignment of the weights.
+The ablation that learns rates without aligning the weights.
 Deviation: as in `er`.
 """
 
@@ -31,10 +31,10 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class LaERState(NamedTuple):
-    """What La-ER needs."""
+    """State of La-ER: weights, per-weight learning rates, replay memory."""
 
     params: Params  # θ
-    rates: Params  # α, one learning rate a weight; may be negative
+    rates: Params  # α, one learning rate per weight; may be negative
     memory: Reservoir  # R
 
 
@@ -49,15 +49,15 @@ def la_er(
     max_norm: float | None = 2.0,
     inner_clamp: float | None = None,
 ) -> Learner:
-    """Experience replay whose step sizes look ahead.
+    """Experience replay with learned, look-ahead learning rates.
 
     Args:
       loss: ℓ and L, the weighted mean loss of a batch.
-      initial_rate: α₀ ≥ 0, every rate at the start.
+      initial_rate: α₀ ≥ 0, the initial value of every rate.
       hyper_rate: η ≥ 0, the learning rate of the rates.
-      inner_steps: K, fast updates a batch.
-      memory_size: M, rows the reservoir holds.
-      replay_size: rows replayed beside each new batch.
+      inner_steps: K, the number of fast updates per batch.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: number of rows replayed with each new batch.
       max_norm: c, the gradients of θ and of α are each clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
 

@@ -5,9 +5,9 @@
     α ← α − η · clip(∇_α L̄)                      (a)
     θ ← θ − max(0, α) ⊙ clip(∇_θ L̄)              (b)   with the α of (a); L̄ as in `c_maml`
 
-A rate grows where new and old gradients agree and falls where they interfere; below zero its weight
-is left alone until the rate recovers.
-Deviation: as in `c_maml`; and `clip_inner_rates`, which the authors' MNIST code does.
+A rate grows where new and old gradients agree and falls where they interfere; while it is below
+zero, its weight does not change.
+Deviation: as in `c_maml`; `clip_inner_rates` is from the authors' MNIST code.
 """
 
 from typing import NamedTuple
@@ -31,10 +31,10 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class LaMAMLState(NamedTuple):
-    """What La-MAML needs."""
+    """State of La-MAML: slow weights, per-weight learning rates, replay memory."""
 
     params: Params  # θ, the slow weights
-    rates: Params  # α, one learning rate a weight; may be negative
+    rates: Params  # α, one learning rate per weight; may be negative
     memory: Reservoir  # R
 
 
@@ -52,20 +52,20 @@ def la_maml(
     inner_clamp: float | None = None,
     clip_inner_rates: bool = False,
 ) -> Learner:
-    """Weights and one learning rate a weight, learned together from a stream without boundaries.
+    """Learn weights and one learning rate per weight together, without task boundaries.
 
     Args:
       loss: ℓ and L, the weighted mean loss of a batch.
-      initial_rate: α₀ ≥ 0, every rate at the start.
+      initial_rate: α₀ ≥ 0, the initial value of every rate.
       hyper_rate: η ≥ 0, the learning rate of the rates.
-      inner_steps: K, fast updates a batch.
-      memory_size: M, rows the reservoir holds.
-      replay_size: rows replayed beside each new batch.
-      first_order: take the inner gradients as constants.
-      meta_loss: "mean", "sum" or "last" over the steps.
+      inner_steps: K, the number of fast updates per batch.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: number of rows replayed with each new batch.
+      first_order: treat the inner gradients as constants.
+      meta_loss: "mean" or "sum" over the steps, or the "last" step.
       max_norm: c, the gradients of θ and of α are each clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
-      clip_inner_rates: use max(0, α) in the fast updates too; a rate below 0 is then never revived.
+      clip_inner_rates: use max(0, α) in the fast updates too; a rate below 0 then never recovers.
 
     Example:
       >>> import jax.numpy as jnp

@@ -23,7 +23,7 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class MERState(NamedTuple):
-    """What MER needs."""
+    """State of MER: weights, replay memory."""
 
     params: Params  # θ
     memory: Reservoir  # R
@@ -40,16 +40,16 @@ def mer(
     replay_size: int = 10,
     max_norm: float | None = None,
 ) -> Learner:
-    """Steps of one row each, of which only a part is kept: what different rows agree on.
+    """Single-row steps, of which a fraction is kept: the direction that different rows share.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
-      inner_rate: α > 0, of the single-row steps.
-      within_rate: β ≥ 0, the part of a batch's way that is kept.
-      across_rate: γ ≥ 0, the part of all batches' way that is kept.
-      num_batches: s, batches replayed for each example.
-      memory_size: M, rows the reservoir holds.
-      replay_size: k − 1, rows replayed in each batch beside the example.
+      inner_rate: α > 0, the rate of the single-row steps.
+      within_rate: β ≥ 0, the fraction of a batch's displacement that is kept.
+      across_rate: γ ≥ 0, the fraction of the displacement over all batches that is kept.
+      num_batches: s, the number of batches replayed per example.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: k − 1, the number of rows replayed in each batch with the example.
       max_norm: c, each step's gradient is clipped to this norm; None for no clipping.
 
     Example:
@@ -106,7 +106,7 @@ def replay_batches(
     across_rate: float,
     max_norm: float | None = None,
 ) -> tuple[Params, jax.Array]:
-    """θ after the s batches of k rows of one example, and the loss of the very first row."""
+    """Return θ after the s batches of one example, and the loss of the first row."""
 
     def within(start: Params, rows: Batch) -> tuple[Params, jax.Array]:
         end, values = row_by_row(loss, start, rows, inner_rate, max_norm)

@@ -1,11 +1,11 @@
-"""Meta-experience replay in one batch (Riemer et al., 2019, Algorithm 6): one step an example.
+"""Meta-experience replay in one batch (Riemer et al., 2019, Algorithm 6): one batch per example.
 
 For each example, with W = θ:
     θ ← θ − α · clip(∇ℓ(θ; row))         for each row of [Sample(R), the example], one at a time
     θ ← W + γ (θ − W)
     push the example to R by reservoir sampling
 
-It is `mer` with s = 1, but for the example's place: here it comes last.
+It is `mer` with s = 1, except that the example comes last.
 Deviation: as in `mer`.
 """
 
@@ -28,14 +28,14 @@ def mer_single(
     replay_size: int = 10,
     max_norm: float | None = None,
 ) -> Learner:
-    """MER for the price of one batch an example.
+    """MER at the cost of one batch per example.
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
-      inner_rate: α > 0, of the single-row steps.
-      across_rate: γ ≥ 0, the part of the batch's way that is kept.
-      memory_size: M, rows the reservoir holds.
-      replay_size: rows replayed before the example.
+      inner_rate: α > 0, the rate of the single-row steps.
+      across_rate: γ ≥ 0, the fraction of the batch's displacement that is kept.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: number of rows replayed before the example.
       max_norm: c, each step's gradient is clipped to this norm; None for no clipping.
 
     Example:

@@ -1,7 +1,7 @@
-"""Meta-BGD (He et al., 2019; Gupta, Yadav and Paull, 2020): C-MAML on weights with their own doubt.
+"""Meta-BGD (He et al., 2019; Gupta, Yadav and Paull, 2020): C-MAML on Gaussian weights.
 
 For m = 1 … M_c, with ε ~ N(0, I) and θ = μ + σ ⊙ ε:
-    ĝ_m = |b| · clip(∇_θ L̄(θ_1 … θ_K; b_m))         the look-ahead of `c_maml`, b_m drawn anew
+    ĝ_m = |b| · clip(∇_θ L̄(θ_1 … θ_K; b_m))         the look-ahead of `c_maml`, with a new draw b_m
 and with E₁ = mean ĝ_m, E₂ = mean ĝ_m ⊙ ε (Zeno et al., 2018)
     μ ← μ − η σ² ⊙ E₁
     σ ← σ √(1 + (σE₂/2)²) − σ²E₂/2  =  σ · exp(−asinh(σE₂/2))
@@ -31,10 +31,10 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class MetaBGDState(NamedTuple):
-    """What Meta-BGD needs."""
+    """State of Meta-BGD: mean and standard deviation per weight, replay memory."""
 
-    params: Params  # μ, the mean weights; they answer
-    stds: Params  # σ, one standard deviation a weight
+    params: Params  # μ, the mean weights; used for prediction
+    stds: Params  # σ, one standard deviation per weight
     memory: Reservoir  # R
 
 
@@ -53,19 +53,19 @@ def meta_bgd(
     max_norm: float | None = 2.0,
     inner_clamp: float | None = None,
 ) -> Learner:
-    """Meta-learning of a Gaussian a weight: the less certain a weight, the further it moves.
+    """Meta-learn one Gaussian per weight; uncertain weights take larger steps.
 
     Args:
       loss: ℓ and L, the weighted mean loss of a batch.
       learning_rate: η > 0; a weight's own rate is η σ² |b|.
       initial_std: σ₀ > 0.
-      inner_steps: K, fast updates a batch.
-      memory_size: M, rows the reservoir holds.
-      num_monte_carlo: M_c, weights sampled an update.
-      inner_rate: α ≥ 0, of the fast updates; constant.
-      replay_size: rows replayed beside each new batch.
-      first_order: take the inner gradients as constants.
-      meta_loss: "mean", "sum" or "last" over the steps.
+      inner_steps: K, the number of fast updates per batch.
+      memory_size: M, the number of rows in the reservoir.
+      num_monte_carlo: M_c, the number of weight samples per update.
+      inner_rate: α ≥ 0, the constant rate of the fast updates.
+      replay_size: number of rows replayed with each new batch.
+      first_order: treat the inner gradients as constants.
+      meta_loss: "mean" or "sum" over the steps, or the "last" step.
       max_norm: c, each meta-gradient is clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
 
@@ -127,7 +127,7 @@ def meta_bgd(
 
 
 def normal_like(tree: Params, key: jax.Array) -> Params:
-    """Standard normal numbers in the shapes of a tree, from one key a leaf."""
+    """Return standard normal numbers in the shapes of a tree, with one key per leaf."""
     leaves, structure = jax.tree.flatten(tree)
     keys = jax.random.split(key, len(leaves))
     noise = [jax.random.normal(k, leaf.shape) for k, leaf in zip(keys, leaves, strict=True)]
@@ -135,7 +135,7 @@ def normal_like(tree: Params, key: jax.Array) -> Params:
 
 
 def mean(tree: Params) -> jax.Array:
-    """The mean element of a tree."""
+    """Return the mean element of a tree."""
     leaves = jax.tree.leaves(tree)
     total = sum((jnp.sum(leaf) for leaf in leaves), start=jnp.zeros(()))
     return total / sum(leaf.size for leaf in leaves)

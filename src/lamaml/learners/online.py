@@ -1,9 +1,9 @@
-"""Online: stochastic gradient descent on the stream as it comes, the floor of every comparison.
+"""Online: stochastic gradient descent on the stream, the lower bound of every comparison.
 
     θ ← θ − lr · ∇ℓ(θ; b)
 
-It keeps nothing, so it forgets. With one row a batch it is the paper's Online baseline; on a joint
-stream it is the IID upper bound.
+It has no memory, so it forgets. With batches of one row it is the paper's Online baseline; on a
+joint stream it is the IID upper bound.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class OnlineState(NamedTuple):
-    """What SGD needs."""
+    """State of SGD: the weights."""
 
     params: Params  # θ
 

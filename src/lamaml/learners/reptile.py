@@ -1,4 +1,4 @@
-"""What the two algorithms of MER are made of: steps of one row each, of which a part is kept.
+"""Reptile, the common part of `mer` and `mer_single`: single-row steps, of which a part is kept.
 
 θ ← θ − α · clip(∇ℓ(θ; row))   for each row in turn,   then   θ ← W + β (θ − W)
 """
@@ -12,13 +12,13 @@ from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.learners.inner_loop import chunks
 from lamaml.types import Batch, Info, Loss, Params, State
 
-_UNROLL = 2  # steps to a compiled loop body: a fifth faster than one, and more are no faster
+_UNROLL = 2  # steps per compiled loop body: a fifth faster than 1, and more are no faster
 
 
 def row_by_row(
     loss: Loss, params: Params, rows: Batch, rate: float, max_norm: float | None
 ) -> tuple[Params, jax.Array]:
-    """θ after one step of SGD a row, and each row's loss before its step."""
+    """Return θ after one SGD step per row, and the loss of each row before its step."""
 
     def step(params: Params, row: Batch) -> tuple[Params, jax.Array]:
         value, gradient = jax.value_and_grad(loss)(params, row)
@@ -28,7 +28,7 @@ def row_by_row(
 
 
 def part_of_the_way(start: Params, end: Params, part: float) -> Params:
-    """W + β (θ − W)."""
+    """Return W + β (θ − W)."""
     return jax.tree.map(lambda w, p: w + part * (p - w), start, end)
 
 
@@ -38,7 +38,7 @@ def example_by_example(
     batch: Batch,
     key: jax.Array,
 ) -> tuple[State, Info]:
-    """Learn from the rows of a batch one after another, each with its own key; skip padding."""
+    """Learn from the rows of a batch one by one, each with its own key; skip padding."""
 
     def turn(state: State, given: tuple[Batch, jax.Array]) -> tuple[State, jax.Array]:
         example, key = given

@@ -6,7 +6,7 @@
     θ ← θ − β · clip(∇_θ L̄)                      L̄ over θ_1 … θ_K on b_m, both at the old α
 
 The ablation of La-MAML that updates weights and rates synchronously.
-Deviation: as in `c_maml`; and `clip_inner_rates`, which the authors' MNIST code does.
+Deviation: as in `c_maml`; `clip_inner_rates` is from the authors' MNIST code.
 """
 
 from typing import NamedTuple
@@ -29,10 +29,10 @@ from lamaml.types import Batch, Info, Learner, Loss, Params
 
 
 class SyncLaMAMLState(NamedTuple):
-    """What Sync La-MAML needs."""
+    """State of Sync La-MAML: slow weights, per-weight learning rates, replay memory."""
 
     params: Params  # θ, the slow weights
-    rates: Params  # α, one learning rate a weight, for the fast updates
+    rates: Params  # α, one learning rate per weight, for the fast updates
     memory: Reservoir  # R
 
 
@@ -51,21 +51,21 @@ def sync_la_maml(
     inner_clamp: float | None = None,
     clip_inner_rates: bool = False,
 ) -> Learner:
-    """C-MAML with one learned rate a weight in the fast updates.
+    """C-MAML with one learned rate per weight in the fast updates.
 
     Args:
       loss: ℓ and L, the weighted mean loss of a batch.
-      initial_rate: α₀ ≥ 0, every rate at the start.
-      outer_rate: β > 0, of the meta-update.
+      initial_rate: α₀ ≥ 0, the initial value of every rate.
+      outer_rate: β > 0, the rate of the meta-update.
       hyper_rate: η ≥ 0, the learning rate of the rates.
-      inner_steps: K, fast updates a batch.
-      memory_size: M, rows the reservoir holds.
-      replay_size: rows replayed beside each new batch.
-      first_order: take the inner gradients as constants.
-      meta_loss: "mean", "sum" or "last" over the steps.
+      inner_steps: K, the number of fast updates per batch.
+      memory_size: M, the number of rows in the reservoir.
+      replay_size: number of rows replayed with each new batch.
+      first_order: treat the inner gradients as constants.
+      meta_loss: "mean" or "sum" over the steps, or the "last" step.
       max_norm: c, the gradients of θ and of α are each clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
-      clip_inner_rates: use max(0, α) in the fast updates; a rate below 0 is then never revived.
+      clip_inner_rates: use max(0, α) in the fast updates; a rate below 0 then never recovers.
 
     Example:
       >>> import jax.numpy as jnp

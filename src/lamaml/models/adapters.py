@@ -1,7 +1,7 @@
-"""Networks of other libraries as models. Any (init, apply) pair is one: `Model(init, apply)`.
+"""Adapters for networks of flax, equinox and keras. Any (init, apply) pair is a `Model` already.
 
-Weights are copied on the way in: training, which reuses the buffers it is given, cannot change or
-lose the caller's own. What is not trained (frozen layers, whole numbers) is no part of the params.
+Weights are copied, because training reuses the buffers it is given. Parameters that are not trained
+(frozen layers, integers) are not part of the params.
 """
 
 import functools
@@ -17,16 +17,16 @@ from lamaml.types import Model, Params
 
 
 def from_flax(module: Any, example: Any, *, variables: Mapping[str, Any] | None = None) -> Model:
-    """A flax network: a `flax.linen` module, or a `flax.nnx` one with its weights.
+    """Return a flax network as a model: a `flax.linen` module, or a `flax.nnx` module with weights.
 
     Args:
-      module: the network. An nnx module's own weights are what `init` returns, whatever the key.
+      module: the network. For an nnx module, `init` returns its own weights for any key.
       example: rows like those it will read; only their shape and dtype are used.
-      variables: of a linen module, what `module.init` gave or training made of it; `init` then
-        returns these weights whatever the key. None to draw new ones from the key.
+      variables: the variables of a linen module, initial or trained; `init` then returns these
+        weights for any key. None to draw new ones from the key.
 
     Raises:
-      InvalidArgument: flax is not installed, or the network changes state of its own as it runs.
+      InvalidArgument: flax is not installed, or the network updates state of its own when it runs.
 
     Example:
       >>> import flax.linen, jax, jax.numpy as jnp
@@ -42,11 +42,10 @@ def from_flax(module: Any, example: Any, *, variables: Mapping[str, Any] | None 
 
 
 def from_equinox(module: Any) -> Model:
-    """An equinox network, written for one row as equinox networks are, applied to each row.
+    """Return an equinox network, which is written for one row, as a model of batches.
 
     Args:
-      module: the network. Its own weights (`eqx.is_inexact_array`) are what `init` returns,
-        whatever the key.
+      module: the network. `init` returns its own weights (`eqx.is_inexact_array`) for any key.
 
     Raises:
       InvalidArgument: equinox is not installed, or the network needs state or a key to run.
@@ -76,17 +75,17 @@ def from_equinox(module: Any) -> Model:
 
 
 def from_keras(model: Any, example: Any | None = None) -> Model:
-    """A keras network on the JAX backend, run as in inference.
+    """Return a keras network on the JAX backend as a model, run in inference mode.
 
     Args:
-      model: the network, built. Its own trainable weights, in a list, are what `init` returns,
-        whatever the key; the weights of layers with `trainable=False` stay as they are.
-      example: rows like those it will read, for a network that does not tell its input shape (a
+      model: the network, built. `init` returns the list of its trainable weights for any key;
+        layers with `trainable=False` stay unchanged.
+      example: rows like those it will read, for a network without a known input shape (a
         subclass of `keras.Model`); only their shape and dtype are used.
 
     Raises:
       InvalidArgument: keras is not installed or its backend is not JAX, the network is not built,
-        or it changes state of its own as it trains.
+        or it updates state of its own in training.
 
     Example:
       >>> import os
@@ -177,7 +176,7 @@ def _from_nnx(nnx: Any, module: Any, example: Any) -> Model:
 
 
 def _library(name: str) -> Any:
-    """An optional library, or an error that says how to get it."""
+    """Return an optional library; raise an error that says how to install it."""
     package = name.partition(".")[0]
     try:
         return importlib.import_module(name)
@@ -197,7 +196,7 @@ def _stateful(network: Any, advice: str) -> InvalidArgument:
 
 
 def _changes(step: Callable[..., Params], state: Params, *arguments: Any) -> bool:
-    """Whether step(state, ...) -> state is anything but the identity, told by tracing it."""
+    """Return whether step(state, ...) -> state differs from the identity, found by tracing."""
     traced = jax.make_jaxpr(step)(state, *arguments).jaxpr
     before = traced.invars[: len(jax.tree.leaves(state))]
     return len(before) != len(traced.outvars) or any(
@@ -206,7 +205,7 @@ def _changes(step: Callable[..., Params], state: Params, *arguments: Any) -> boo
 
 
 def _keras_input(model: Any) -> jax.Array:
-    """One row of the shape a keras network declares."""
+    """Return one row of the shape that a keras network declares."""
     inputs = getattr(model, "inputs", None) or []
     if len(inputs) != 1 or None in inputs[0].shape[1:]:
         raise InvalidArgument(f"model {model.name!r} does not tell its input shape: pass example=")
@@ -214,7 +213,7 @@ def _keras_input(model: Any) -> jax.Array:
 
 
 def _split(tree: Params) -> tuple[Params, Params]:
-    """The floating-point leaves and all others, each with None in the place of the other."""
+    """Return the floating-point leaves and all others, each with None in place of the other."""
 
     def is_weight(leaf: Any) -> bool:
         return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.inexact)
@@ -224,7 +223,7 @@ def _split(tree: Params) -> tuple[Params, Params]:
 
 
 def _join(weights: Params, fixed: Params) -> Params:
-    """The inverse of `_split`."""
+    """Undo `_split`."""
     is_gap = lambda leaf: leaf is None  # noqa: E731
     return jax.tree.map(lambda w, f: f if w is None else w, weights, fixed, is_leaf=is_gap)
 
@@ -234,6 +233,6 @@ def _copy(tree: Params) -> Params:
 
 
 def _given(weights: Params) -> Callable[[jax.Array], Params]:
-    """An init that gives copies of these weights: training reuses the buffers it is given."""
+    """Return an init that copies these weights: training reuses the buffers it is given."""
     kept = _copy(weights)
     return lambda key: _copy(kept)

@@ -1,4 +1,4 @@
-"""The paper's network for CIFAR-100 and TinyImagenet: convolutions, then two full layers."""
+"""The paper's network for CIFAR-100 and TinyImagenet: convolutions, then two dense layers."""
 
 from collections.abc import Sequence
 
@@ -25,14 +25,14 @@ def cnn(
     hidden_sizes: Sequence[int] = (320, 320),
     initializer: str = "kaiming_normal",
 ) -> Model:
-    """A convolutional network without normalisation layers.
+    """Return a convolutional network without normalisation layers.
 
     Args:
       image_shape: (height, width, channels).
-      num_outputs: logits, over all heads.
-      num_convolutions: each 3×3, stride 2; 3 for CIFAR-100, 4 for TinyImagenet.
-      num_filters: of every convolution.
-      hidden_sizes: units of the full layers; (320, 320) for CIFAR-100, (640, 640) for TinyImagenet.
+      num_outputs: number of logits, over all heads.
+      num_convolutions: number of 3×3, stride 2 layers; 3 for CIFAR-100, 4 for TinyImagenet.
+      num_filters: number of filters per convolution.
+      hidden_sizes: units per dense layer; (320, 320) for CIFAR-100, (640, 640) for TinyImagenet.
       initializer: "kaiming_normal" or "xavier_uniform".
 
     Example:

@@ -1,9 +1,9 @@
-"""What the networks are made of: affine layers and strided convolution.
+"""Layers of the networks: initializers, affine layers and strided convolution.
 
 On a CPU a convolution is nine strided slices and one matrix product: a gradient on 20 images takes
 half the time of the native operation, and inside a compiled loop a twentieth. Weights are (outputs,
-inputs): that is how their gradients come out of a matrix product, and turning them costs a tenth of
-an update.
+inputs), the layout of their gradients after a matrix product; transposing costs a tenth of an
+update.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ KERNEL, STRIDE = 3, 2
 
 
 def kaiming_normal(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
-    """Normal weights of variance 2 / fan_in, for networks of rectifiers."""
+    """Return normal weights of variance 2 / fan_in, for networks of rectifiers."""
     return jax.random.normal(key, (fan_out, fan_in)) * jnp.sqrt(2.0 / fan_in)
 
 
 def xavier_uniform(key: jax.Array, fan_in: int, fan_out: int) -> jax.Array:
-    """Uniform weights of variance 2 / (fan_in + fan_out), as in the MER and GEM baselines."""
+    """Return uniform weights of variance 2 / (fan_in + fan_out), as MER and GEM do."""
     bound = jnp.sqrt(6.0 / (fan_in + fan_out))
     return jax.random.uniform(key, (fan_out, fan_in), minval=-bound, maxval=bound)
 
@@ -37,14 +37,14 @@ INITIALIZERS: dict[str, Initializer] = {
 
 
 def initializer_named(name: str) -> Initializer:
-    """One of INITIALIZERS."""
+    """Return one of INITIALIZERS."""
     if name not in INITIALIZERS:
         raise unknown_name("initializer", name, INITIALIZERS)
     return INITIALIZERS[name]
 
 
 def init_layers(sizes: dict[str, tuple[int, int]], draw: Initializer, key: jax.Array) -> Params:
-    """Drawn weights (fan_out, fan_in) and zero biases, by layer name."""
+    """Return random weights (fan_out, fan_in) and zero biases, by layer name."""
     keys = jax.random.split(key, len(sizes))
     return {
         name: {"weight": draw(k, *size), "bias": jnp.zeros(size[1])}
@@ -53,13 +53,13 @@ def init_layers(sizes: dict[str, tuple[int, int]], draw: Initializer, key: jax.A
 
 
 def affine(layer: Params, x: jax.Array) -> jax.Array:
-    """W·x + b over the last axis."""
+    """Return W·x + b over the last axis."""
     last_axes = (((x.ndim - 1,), (1,)), ((), ()))
     return jax.lax.dot_general(x, layer["weight"], last_axes) + layer["bias"]
 
 
 def convolve(layer: Params, images: jax.Array) -> jax.Array:
-    """3×3 convolution of stride 2 and padding 1 on (n, h, w, c) images; weight (filters, 9·c)."""
+    """Convolve (n, h, w, c) images: 3×3, stride 2, padding 1; the weight is (filters, 9·c)."""
     channels = images.shape[-1]
     if jax.default_backend() == "cpu":
         patches = neighbourhoods(images)
@@ -75,7 +75,7 @@ def convolve(layer: Params, images: jax.Array) -> jax.Array:
 
 
 def neighbourhoods(images: jax.Array) -> jax.Array:
-    """The 3×3 neighbourhood of every second pixel, flattened: (n, ⌈h/2⌉, ⌈w/2⌉, 9·c)."""
+    """Return the 3×3 neighbourhood of every second pixel, flattened: (n, ⌈h/2⌉, ⌈w/2⌉, 9·c)."""
     height, width = (convolved_size(side) for side in images.shape[1:3])
     padded = jnp.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
     rows, columns = STRIDE * height - 1, STRIDE * width - 1
@@ -88,5 +88,5 @@ def neighbourhoods(images: jax.Array) -> jax.Array:
 
 
 def convolved_size(side: int) -> int:
-    """The side of an image after one convolution."""
+    """Return the side length of an image after one convolution."""
     return -(-side // STRIDE)

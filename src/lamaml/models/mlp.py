@@ -18,12 +18,12 @@ def mlp(
     hidden_sizes: Sequence[int] = (100, 100),
     initializer: str = "kaiming_normal",
 ) -> Model:
-    """A multi-layer perceptron on flattened rows.
+    """Return a multi-layer perceptron on flattened rows.
 
     Args:
       input_shape: shape of a row, or the number of values in it.
-      num_outputs: logits.
-      hidden_sizes: units of each hidden layer.
+      num_outputs: number of logits.
+      hidden_sizes: units per hidden layer.
       initializer: "kaiming_normal" (La-MAML) or "xavier_uniform" (MER, GEM and their baselines).
 
     Example:

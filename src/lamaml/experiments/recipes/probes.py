@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from lamaml.errors import InvalidArgument, unknown_name
-from lamaml.evaluation import blocks, inter_task, look_ahead, with_alignment, with_probes
+from lamaml.evaluation import inter_task, look_ahead, probe_rows, with_alignment, with_probes
 from lamaml.evaluation.probing import Probe, ProbeRows, after, every
 from lamaml.models import task_heads
 from lamaml.training import Schedule
@@ -104,7 +104,7 @@ def _rows(stream: Stream) -> ProbeRows:
     for task in stream.tasks:
         if not len(task.validation):
             raise InvalidArgument(f"probes need validation rows, and {task.name} has none")
-    return blocks([task.validation for task in stream.tasks], MOST_ROWS)
+    return probe_rows([task.validation for task in stream.tasks], MOST_ROWS)
 
 
 PROBES: dict[str, Callable[[Learner, Parts], Learner | Probe]] = {

@@ -1,4 +1,4 @@
-"""Test, then train: how good every answer was at the time it had to be given."""
+"""Prequential evaluation: every row of a stream is predicted before it is learned."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -10,19 +10,19 @@ from sklearn.metrics import accuracy_score, mean_absolute_error
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from lamaml.estimators._rows import as_float32, bad_rows, missing_labels
+from lamaml._rows import as_float32, bad_rows, missing_labels
 
 
 class Prequential(NamedTuple):
-    """What a stream showed, one entry a call that could be tested."""
+    """Scores on a stream, one entry per call that could be tested."""
 
-    num_rows: np.ndarray  # tested so far
-    scores: np.ndarray  # of each call's rows
-    running: np.ndarray  # mean over all rows so far
+    num_rows: np.ndarray  # rows tested so far
+    scores: np.ndarray  # the score of each call
+    running: np.ndarray  # the mean over all rows tested so far
 
     @property
     def final(self) -> float:
-        """The mean over all rows that were tested."""
+        """The mean score over all rows tested; NaN if there are none."""
         return float(self.running[-1]) if len(self.running) else float("nan")
 
 
@@ -33,14 +33,15 @@ def evaluate_prequential(
     classes: Any = None,
     metric: Callable[[Any, Any], float] | None = None,
 ) -> Prequential:
-    """Ask for the answer to every row of a stream before learning from it.
+    """Predict every row of a stream before learning from it, and return the scores.
 
     Args:
-      estimator: any of scikit-learn's kind with `partial_fit`, of this package or not. What it has
-        not yet learned anything from is learned only, not tested.
-      stream: of (X, y).
-      classes: passed to the first `partial_fit`, for estimators that must know.
-      metric: (y, answers) -> score; None for accuracy, or the mean absolute error of a regressor.
+      estimator: any scikit-learn estimator with `partial_fit`, of this package or not. Until it is
+        fitted, rows are learned without being tested.
+      stream: yields (X, y).
+      classes: passed to the first `partial_fit`, for estimators that require it.
+      metric: (y, predictions) -> score; None for accuracy, or the mean absolute error of a
+        regressor.
 
     Example:
       >>> from lamaml import LaMAMLClassifier
@@ -54,11 +55,11 @@ def evaluate_prequential(
     sizes, scores = [], []
     first = {} if classes is None else {"classes": classes}
     for x, y in stream:
-        asked = _answerable(estimator, x, y) if _is_fitted(estimator) else np.zeros(0, int)
-        if len(asked):
-            answers = estimator.predict(_safe_indexing(x, asked))
-            sizes.append(len(asked))
-            scores.append(float(score(_safe_indexing(y, asked), answers)))
+        tested = _testable(estimator, x, y) if _is_fitted(estimator) else np.zeros(0, int)
+        if len(tested):
+            predictions = estimator.predict(_safe_indexing(x, tested))
+            sizes.append(len(tested))
+            scores.append(float(score(_safe_indexing(y, tested), predictions)))
         estimator.partial_fit(x, y, **first)
         first = {}
     num_rows = np.cumsum(sizes, dtype=int)
@@ -66,8 +67,8 @@ def evaluate_prequential(
     return Prequential(num_rows, np.array(scores), running)
 
 
-def _answerable(estimator: Any, x: Any, y: Any) -> np.ndarray:
-    """The rows that can be asked for: not the bad ones of an estimator that skips them."""
+def _testable(estimator: Any, x: Any, y: Any) -> np.ndarray:
+    """Return the indices of rows to predict, without bad rows if the estimator skips them."""
     rows = np.arange(len(x))
     if getattr(estimator, "on_bad_rows", "raise") != "skip":
         return rows
