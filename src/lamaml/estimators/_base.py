@@ -211,7 +211,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         if self.memory_bytes is not None:
             check_count("memory_bytes", self.memory_bytes)
         if not rows.size:
-            raise InvalidArgument("X has no row to start with: every row is bad or has weight 0")
+            raise InvalidArgument("X has no row to start with: every row is bad or has zero weight")
         memory_size, options = int(self.memory_size), self.learner_options or {}
         settings = learner_settings(self.learner, options, memory_size, self._is_regression)
         network = check_network(self.model, self.hidden_sizes)
@@ -227,7 +227,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             glances=int(self.glances),
         )
         if self._is_regression and has_predict(config):
-            raise InvalidArgument(f"learner = {self.learner!r}: must not be one of classes only")
+            raise InvalidArgument(f"learner = {self.learner!r} predicts classes: choose another")
         return initial_state(
             config,
             labels,
