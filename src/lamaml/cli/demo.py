@@ -34,7 +34,7 @@ def demo(
     console, progress = Console(), Console(stderr=True)
     console.print("Ten tasks in sequence: digits, each task rotated by 18° more.")
     runs = with_progress(lambda: execute_with_progress(plans, progress, None, overwrite))
-    summaries = [run.summary.to_json() for run in runs]
+    summaries = [run.summary for run in runs]
     console.print(comparison_table(summaries, f"digits_rotations, {SEEDS} seeds"))
     console.print(f"\n{reading(summaries)}", highlight=False)
     write_report(runs, report)

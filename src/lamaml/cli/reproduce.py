@@ -73,14 +73,15 @@ def reproduce(
     Exit code: 0; 1 if a run failed; 2 for a usage error; 130 if interrupted. A run
     that diverges is a result.
     """
-    from lamaml.experiments.reproduction import reproduce as reproduction
+    from lamaml.experiments.reproduction import run as reproduction
+    from lamaml.experiments.reproduction.request import Request
     from lamaml.experiments.reproduction.scales import scale_named
     from lamaml.experiments.reproduction.tables import tables
     from lamaml.experiments.reproduction.targets import targets_named
     from lamaml.experiments.running.console import Stopped
 
     wanted = targets_named(targets)
-    request = reproduction.Request(
+    request = Request(
         wanted, scale_named(scale), seeds, tasks, samples, sorted({*(rate or ())}), only or ()
     )
     try:
@@ -97,11 +98,11 @@ def reproduce(
         raise typer.Exit(130) from None
     for outcome in found:
         if as_json:
-            print_json(outcome)
+            print_json(outcome.to_json())
         else:
             for table in tables(outcome):
                 print_table(table.terminal)
     if not as_json:
         typer.echo(f"Report: {out / scale / 'report.html'}")
-    statuses = {word for outcome in found for cell in outcome["cells"] for word in cell["statuses"]}
+    statuses = {word for outcome in found for cell in outcome.cells for word in cell.statuses}
     raise typer.Exit(0 if statuses <= {"finished", "diverged"} else 1)

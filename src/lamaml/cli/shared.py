@@ -51,7 +51,7 @@ def show_runs(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
         if as_json:
             print_json(run.summary.to_json())
         else:
-            print_table(run_table(run.summary.to_json()))
+            print_table(run_table(run.summary))
             page = f"lamaml report {run.folder} --out report.html"
             typer.echo(f"\nRun folder: {run.folder}    ({page})")
     raise typer.Exit(exit_code(runs))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -21,6 +22,7 @@ from lamaml.experiments.reporting.plots import Series, curves, heat_map
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import pairs_table, spread
 from lamaml.experiments.storing.results import Run, read_run
+from lamaml.experiments.storing.summary import Spread
 
 _VOID = {"meta", "link", "br", "img", "input", "hr", "source"}
 
@@ -51,9 +53,9 @@ def test_it_needs_nothing_else(page: str) -> None:
 
 def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     for run in runs:
-        found = run.summary.to_json()
         for metric in ("ra", "bti", "la", "fwt"):
-            assert spread(found[metric]["mean"], found[metric]["sd"]) in page
+            found = run.summary.metric(metric)
+            assert spread(found.mean, found.sd) in page
     assert "77.42 ± 0.65" in page
     assert "hyper_rate" in page
     assert "diverged, &lt;nan&gt;" in page
@@ -88,16 +90,16 @@ def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> No
 
 
 def test_two_learners_seed_by_seed(runs: list[Run]) -> None:
-    one = runs[0].summary.to_json()
-    other = runs[2].summary.to_json() | {"ra": {"values": [v - 2.0 for v in one["ra"]["values"]]}}
-    other["ra"]["values"][1] += 1.0
+    one = runs[0].summary
+    values = [value - lower for value, lower in zip(one.ra.values, (2.0, 1.0), strict=True)]
+    other = replace(runs[2].summary, ra=Spread(None, None, values))
     table = pairs_table("digits", [("la_maml", one), ("er", other)])
     assert table is not None
+    assert table.header[1] == "baseline"
     assert table.rows == [["la_maml", "er", "2", "+1.50", "−4.85 to +7.85", "no"]]
-    other["ra"]["values"][1] = None  # that seed diverged
-    assert pairs_table("digits", [("la_maml", one), ("er", other)]) is None
-    assert pairs_table("digits", [("la_maml", one), ("er", one | {"num_tasks": 7})]) is None
-    assert pairs_table("digits", [("la_maml", one), ("er", one | {"data": ["x", "y"]})]) is None
+    diverged = replace(other, ra=Spread(None, None, [values[0], None]))
+    for changed in (diverged, replace(one, num_tasks=7), replace(one, data=["x", "y"])):
+        assert pairs_table("digits", [("la_maml", one), ("er", changed)]) is None
 
 
 def test_rates_are_counted_by_layer_and_task(small_run: Run) -> None:

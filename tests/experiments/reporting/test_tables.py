@@ -1,6 +1,6 @@
 """What a terminal shows."""
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from rich.console import Console, RenderableType
@@ -16,6 +16,7 @@ from lamaml.experiments.reporting.tables import (
     timing,
 )
 from lamaml.experiments.storing.results import Run
+from lamaml.experiments.storing.summary import Place, Spread, Summary
 
 
 def text_of(renderable: RenderableType, width: int = 80) -> str:
@@ -26,18 +27,19 @@ def text_of(renderable: RenderableType, width: int = 80) -> str:
 
 
 @pytest.fixture
-def made_up(small_run: Run) -> dict[str, Any]:
+def made_up(small_run: Run) -> Summary:
     """A full-size run with the paper's value beside it."""
-    return small_run.summary.to_json() | {
-        "num_tasks": None,
-        "num_samples": None,
-        "ra": {"mean": 76.5, "sd": 0.5, "values": [76.0, 77.0]},
-        "bti": {"mean": -9.125, "sd": 0.5, "values": [-9.0, -9.25]},
-        "published": {"ra": (77.42, 0.65), "bti": (-8.64, 0.403)},
-    }
+    return replace(
+        small_run.summary,
+        num_tasks=None,
+        num_samples=None,
+        ra=Spread(76.5, 0.5, [76.0, 77.0]),
+        bti=Spread(-9.125, 0.5, [-9.0, -9.25]),
+        published={"ra": (77.42, 0.65), "bti": (-8.64, 0.403)},
+    )
 
 
-def test_a_run_beside_the_paper(made_up: dict[str, Any]) -> None:
+def test_a_run_beside_the_paper(made_up: Summary) -> None:
     text = text_of(run_table(made_up))
     assert "76.50 ± 0.50   77.42 ± 0.65        −0.92" in text
     assert "−9.12 ± 0.50   −8.64 ± 0.40        −0.48" in text
@@ -46,21 +48,22 @@ def test_a_run_beside_the_paper(made_up: dict[str, Any]) -> None:
     assert "full benchmark" not in text
 
 
-def test_a_small_run_says_that_it_is_not_the_papers(made_up: dict[str, Any]) -> None:
-    small = made_up | {"num_tasks": 2, "changed": ["hyper_rate"]}
+def test_a_small_run_says_that_it_is_not_the_papers(made_up: Summary) -> None:
+    small = replace(made_up, num_tasks=2, changed=["hyper_rate"])
     assert comparable(made_up)
     assert not comparable(small)
     assert describe(small) == "preset authors, 2 seeds, with hyper_rate=0.3, only 2 tasks"
     assert "The paper's value is for the full benchmark" in text_of(run_table(small))
 
 
-def test_a_comparison_fits_eighty_columns(made_up: dict[str, Any]) -> None:
-    diverged = made_up | {
-        "learner": "sync_la_maml",
-        "statuses": ["finished", "diverged"],
-        "diverged_at": [None, {"task": 2, "update": 30}],
-        "published": {},
-    }
+def test_a_comparison_fits_eighty_columns(made_up: Summary) -> None:
+    diverged = replace(
+        made_up,
+        learner="sync_la_maml",
+        statuses=["finished", "diverged"],
+        diverged_at=[None, Place(2, 30)],
+        published={},
+    )
     text = text_of(comparison_table([made_up, diverged], "title"))
     assert " la_maml          76.5 ± 0.5   −9.1 ± 0.5 " in text
     assert "* sync_la_maml, seed 1: diverged at task 2, update 30" in text
@@ -68,30 +71,34 @@ def test_a_comparison_fits_eighty_columns(made_up: dict[str, Any]) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_run_without_a_seed_that_did_not_diverge_is_a_star(made_up: dict[str, Any]) -> None:
-    nothing = {metric: {"mean": None, "sd": None} for metric in ("ra", "bti", "la", "fwt")}
-    place = {"task": 1, "update": 3}
-    gone = made_up | nothing | {"statuses": ["diverged"] * 2, "diverged_at": [place, place]}
+def test_a_run_without_a_seed_that_did_not_diverge_is_a_star(made_up: Summary) -> None:
+    nothing = dict.fromkeys(("ra", "bti", "la", "fwt"), Spread(None, None, [None, None]))
+    place = Place(1, 3)
+    gone = replace(made_up, **nothing, statuses=["diverged"] * 2, diverged_at=[place, place])
     text = text_of(run_table(gone))
     assert "RA    retained accuracy      *   77.42 ± 0.65            –" in text
     assert "* la_maml, seed 0: diverged at task 1, update 3" in text
     assert " la_maml *    *     *    *     * " in text_of(comparison_table([gone], "title"))
 
 
-def test_the_reading_names_best_and_worst(made_up: dict[str, Any]) -> None:
-    worse = made_up | {"learner": "online", "ra": {"mean": 40.0}, "bti": {"mean": -41.0}}
+def test_the_reading_names_best_and_worst(made_up: Summary) -> None:
+    worse = replace(
+        made_up,
+        learner="online",
+        ra=Spread(40.0, None, [40.0, 40.0]),
+        bti=Spread(-41.0, None, [-41.0, -41.0]),
+    )
     sentence = reading([worse, made_up])
     assert "la_maml classifies 76.5 %" in sentence
     assert "36.5 points more than online" in sentence
     assert "la_maml has lost 9.1 points and online has lost 41.0 points" in sentence
     assert reading([made_up]) == ""
-    assert reading([worse, made_up | {"num_tasks": 2}]) == ""
+    assert reading([worse, replace(made_up, num_tasks=2)]) == ""
 
 
-def test_nothing_known_is_a_dash(made_up: dict[str, Any]) -> None:
-    nothing = {"mean": None, "sd": None, "values": [None, None]}
-    empty = made_up | dict.fromkeys(("ra", "bti", "la", "fwt"), nothing)
-    empty |= {"ms_per_update": None, "statuses": ["failed", "failed"]}
+def test_nothing_known_is_a_dash(made_up: Summary) -> None:
+    nothing = dict.fromkeys(("ra", "bti", "la", "fwt"), Spread(None, None, [None, None]))
+    empty = replace(made_up, **nothing, ms_per_update=None, statuses=["failed", "failed"])
     assert timing(empty) == "no seed finished"
     assert difference(None, (77.0, 1.0)) == "–"
     assert "–" in text_of(run_table(empty))

@@ -11,9 +11,8 @@ from lamaml.experiments.recipes.load import PROTOCOLS, benchmarks, cells, recipe
 from lamaml.experiments.recipes.probes import PROBE_VERSIONS
 from lamaml.experiments.reproduction import cells as cells_module
 from lamaml.experiments.reproduction.cells import Cell, cell
-from lamaml.experiments.reproduction.estimates import num_updates, seconds_a_seed
-from lamaml.experiments.reproduction.outcomes import is_the_papers
-from lamaml.experiments.reproduction.reproduce import Request
+from lamaml.experiments.reproduction.request import Request
+from lamaml.experiments.reproduction.run import seconds_per_seed
 from lamaml.experiments.reproduction.scales import FULL, QUICK, SCALES, scale_named
 from lamaml.experiments.reproduction.targets import TARGETS, targets_named
 from lamaml.learners import RESULTS_VERSIONS
@@ -29,7 +28,7 @@ def one() -> Cell:
 def test_every_target_has_cells_at_every_scale(target, scale) -> None:
     found = target.cells(scale)
     assert len({(c.row, c.column) for c in found}) == len(found) > 0
-    assert all(num_updates(c) > 0 and seconds_a_seed(c, {}) > 0 for c in found)
+    assert all(seconds_per_seed(c, {}) > 0 for c in found)
 
 
 def test_the_paper_is_whole() -> None:
@@ -53,7 +52,7 @@ def test_full_is_the_papers_protocol() -> None:
     for target in TARGETS.values():
         for c in target.cells(FULL):
             assert not c.cut
-            assert c.num_samples is None
+            assert c.settings.num_samples is None
             assert c.recipe.protocol in PROTOCOLS
             own = recipe(c.recipe.benchmark, c.recipe.learner, protocol=c.recipe.protocol)
             assert c.recipe.settings == dict(own.settings) | dict(c.changed)
@@ -65,17 +64,16 @@ def test_quick_needs_no_file() -> None:
 
 
 def test_a_name_is_of_settings_size_data_and_version(one: Cell, monkeypatch) -> None:
-    other = replace(one.recipe, settings={**one.recipe.settings, "hyper_rate": 0.2})
     names = [
         one.name,
-        one._replace(recipe=other).name,
-        one._replace(num_tasks=5).name,
-        one._replace(num_samples=5).name,
-        one._replace(recipe=replace(one.recipe, probes=("alignment",))).name,
+        one.with_recipe(settings={**one.recipe.settings, "hyper_rate": 0.2}).name,
+        one.sized(num_tasks=5).name,
+        one.sized(num_samples=5).name,
+        one.with_recipe(probes=("alignment",)).name,
     ]
     assert len(set(names)) == len(names)
-    assert one._replace(row="x", column="y", seeds=3).name == one.name
-    assert one._replace(recipe=replace(one.recipe, published={}, preset="paper")).name == one.name
+    assert replace(one, row="x", column="y").sized(num_seeds=3).name == one.name
+    assert one.with_recipe(published={}, preset="paper").name == one.name
     with monkeypatch.context() as patch:
         patch.setitem(RESULTS_VERSIONS, "la_maml", 2)
         assert one.name not in names
@@ -87,7 +85,7 @@ def test_a_name_is_of_settings_size_data_and_version(one: Cell, monkeypatch) -> 
         assert one.name not in names
     with monkeypatch.context() as patch:
         patch.setitem(PROBE_VERSIONS, "alignment", 2)
-        probed = one._replace(recipe=replace(one.recipe, probes=("alignment",)))
+        probed = one.with_recipe(probes=("alignment",))
         assert probed.name != names[-1]
         assert probed.training == one.training
 
@@ -114,7 +112,7 @@ def test_other_data_is_another_cell(tmp_path, monkeypatch) -> None:
 
 def test_a_run_that_measured_more_is_found(one: Cell, tmp_path: Path) -> None:
     def probed(*names: str) -> Cell:
-        return one._replace(recipe=replace(one.recipe, probes=names))
+        return one.with_recipe(probes=names)
 
     assert one.folder(tmp_path).name == one.name
     more = probed("alignment", "inter_task")
@@ -122,7 +120,7 @@ def test_a_run_that_measured_more_is_found(one: Cell, tmp_path: Path) -> None:
     assert one.folder(tmp_path).name == more.name
     assert probed("inter_task").folder(tmp_path).name == more.name
     assert probed("look_ahead").folder(tmp_path).name == probed("look_ahead").name
-    assert one._replace(num_tasks=5).folder(tmp_path).name == one._replace(num_tasks=5).name
+    assert one.sized(num_tasks=5).folder(tmp_path).name == one.sized(num_tasks=5).name
     (tmp_path / one.name).mkdir()
     assert one.folder(tmp_path).name == one.name
     ended = {"status": "diverged", "message": ""}
@@ -172,18 +170,9 @@ def test_rates_in_place_of_the_scales() -> None:
     assert columns["figure-robustness"] == ["α₀ = 0.003", "α₀ = 0.3", "η = 0.003", "η = 0.3"]
     assert len(columns["figure-robustness-grid"]) == 4
     assert "--rate 0.003 --rate 0.3 --only la-maml" in few.command(line)
-    trainings = [cell.choices for cell in few._replace(rates=()).cells(line)]
-    assert all(cell.choices in trainings for cell in few.cells(line))
+    trainings = [cell.identity for cell in few._replace(rates=()).cells(line)]
+    assert all(cell.identity in trainings for cell in few.cells(line))
     assert len(few.cells(line)) < len(trainings)
-
-
-def test_a_part_of_an_archive_is_not_the_papers_experiment() -> None:
-    whole = cell(FULL, "La-MAML", "TinyImagenet, single", "tiny_imagenet", "la_maml")
-    assert is_the_papers(whole, num_updates(whole))
-    assert not is_the_papers(whole, num_updates(whole) * 270 // 2250)
-    assert not is_the_papers(whole, None)
-    assert not is_the_papers(whole._replace(num_tasks=5), num_updates(whole))
-    assert not is_the_papers(whole._replace(changed={"hyper_rate": 0.1}), num_updates(whole))
 
 
 def test_figures_share_the_runs_of_the_tables() -> None:

@@ -13,7 +13,7 @@ from browser import needs_chromium, opened
 
 from lamaml import cli
 from lamaml.bench import Measurements
-from lamaml.experiments.reproduction.outcomes import stored
+from lamaml.experiments.reproduction.outcomes import Outcome, read_outcomes
 from lamaml.experiments.reproduction.page import render_page
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import TARGETS
@@ -138,7 +138,7 @@ def test_tables_and_figures_are_files_too(killed, outcomes) -> None:
         for suffix in (".md", ".tex", ".csv"):
             assert (folder / f"{name}{suffix}").stat().st_size > 50
         rows = (folder / f"{name}.csv").read_text().splitlines()
-        assert len(rows) == 1 + len(tables(outcome)[0].rows)
+        assert len(rows) == 1 + len(tables(Outcome.from_json(outcome))[0].rows)
     for figure in ("robustness-la_maml", "robustness-grid-c_maml", "time", "intertask"):
         assert (folder / f"figure-{figure}.svg").read_bytes().startswith(b"<?xml")
         assert (folder / f"figure-{figure}.pdf").read_bytes().startswith(b"%PDF")
@@ -155,10 +155,32 @@ def test_more_seeds_keep_those_there_are(killed, tmp_path: Path) -> None:
     assert [len(cell["ra"]["values"]) for cell in found["cells"]] == [2]
 
 
+def test_stored_runs_nothing_and_writes_what_has_finished(killed, tmp_path: Path, capfd) -> None:
+    arguments = ["reproduce", "table2", "--scale", "quick", "--stored", "--json"]
+    with pytest.raises(SystemExit) as ending:
+        cli.main([*arguments, "--out", str(tmp_path)])
+    assert ending.value.code == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["cells"], len(found["missing"])) == ([], 4)
+    assert not (tmp_path / "cells").exists()
+
+    (tmp_path / "cells").symlink_to(killed[0] / "cells")
+    before = finished(tmp_path / "cells")
+    with pytest.raises(SystemExit):
+        cli.main([*arguments, "--out", str(tmp_path), "--seeds", "5"])  # two have finished
+    found = json.loads(capfd.readouterr().out)
+    assert [len(cell["ra"]["values"]) for cell in found["cells"]] == [2] * 4
+    assert found["missing"] == []
+    assert (tmp_path / "quick/report.html").is_file()
+    assert finished(tmp_path / "cells") == before
+
+
 @needs_chromium
 @pytest.mark.parametrize("width", [400, 1400])
 def test_the_page_fits_the_screen(outcomes, width: int, tmp_path: Path) -> None:
-    found = opened(render_page(list(outcomes.values())), width, tmp_path)
+    found = opened(
+        render_page([Outcome.from_json(found) for found in outcomes.values()]), width, tmp_path
+    )
     assert found["wide"] == width
     assert found["drawn"]
     assert not found["console"]
@@ -169,7 +191,7 @@ def test_the_page_fits_the_screen(outcomes, width: int, tmp_path: Path) -> None:
     [
         (["table9"], "table1"),
         (["table1", "--scale", "tiny"], "quick"),
-        (["table1", "--scale", "quick", "--only", "nothing"], "no cell is called so"),
+        (["table1", "--scale", "quick", "--only", "nothing"], "no cell matches --only"),
     ],
 )
 def test_wrong_words_are_one_line(arguments, words, capfd, tmp_path: Path) -> None:
@@ -182,7 +204,7 @@ def test_wrong_words_are_one_line(arguments, words, capfd, tmp_path: Path) -> No
 
 
 def test_documents_say_what_the_outcomes_say() -> None:
-    found = stored(ROOT / "docs/results")
+    found = read_outcomes(ROOT / "docs/results")
     page = (ROOT / "docs/results.md").read_text("utf-8")
     assert page == results_page(found)
     for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):

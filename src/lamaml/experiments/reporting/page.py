@@ -1,9 +1,9 @@
 """The HTML report of runs: one self-contained page with tables, figures and settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jinja2
 
@@ -23,6 +23,7 @@ from lamaml.experiments.reporting.tables import (
     timing,
 )
 from lamaml.experiments.storing.results import Run
+from lamaml.experiments.storing.summary import Summary
 
 _COLOURS = {
     name: number
@@ -37,7 +38,7 @@ class Entry(NamedTuple):
     """A run on the page."""
 
     run: Run
-    summary: Mapping[str, Any]
+    summary: Summary
     label: str
     colour: int  # number in `Palette.series`
     dashes: str
@@ -127,7 +128,7 @@ def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
             entry.run.settings.recipe.learner == run.settings.recipe.learner for entry in entries
         )
         entries.append(_entry(name, run, alike, several=_repeated(run, runs)))
-    entries.sort(key=lambda entry: -(entry.summary["ra"]["mean"] or 0))
+    entries.sort(key=lambda entry: -(entry.summary.ra.mean or 0))
     benchmark, protocol = group
     passes = "single pass" if protocol == "single" else "multiple passes"
     return Section(
@@ -145,7 +146,7 @@ def _repeated(run: Run, runs: Sequence[Run]) -> bool:
 
 
 def _entry(section: str, run: Run, alike: int, several: bool) -> Entry:
-    learner, found = run.settings.recipe.learner, run.summary.to_json()
+    learner, found = run.settings.recipe.learner, run.summary
     label = f"{learner} ({describe(found)})" if several else learner
     colour = _COLOURS.get(learner, sum(map(ord, learner)) % len(_COLOURS))
     dashes = list(_DASHES)[alike % len(_DASHES)]

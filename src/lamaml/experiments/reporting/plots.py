@@ -114,7 +114,7 @@ def rate_map(
         axes.grid(visible=False)
         known = values[np.isfinite(values)]
         low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
-        strength = np.nan_to_num(0.1 + 0.9 * (values - low) / max(high - low, 1e-9))
+        strength = np.nan_to_num(1 - 0.9 * (high - values) / max(high - low, 1e-9))
         axes.imshow(_heat(strength), interpolation="none", origin="lower", aspect="auto")
         for row, column in np.argwhere(np.isfinite(values)):
             colour = "#ffffff" if strength[row, column] > 0.55 else palette.ink

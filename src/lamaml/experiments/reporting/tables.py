@@ -1,7 +1,6 @@
 """The tables of runs: one run beside the paper, several runs, paired comparisons; one sentence."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,9 +10,7 @@ from rich.text import Text
 from lamaml.experiments.reporting.statistics import paired_difference
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.storing.records import METRICS
-
-Summary = Mapping[str, Any]
-"""What `results.summary` returns."""
+from lamaml.experiments.storing.summary import Place, Summary
 
 MEANINGS = {
     "ra": "retained accuracy",
@@ -25,18 +22,18 @@ MEANINGS = {
 
 def run_table(summary: Summary) -> RenderableType:
     """Returns each metric of one run beside the paper's value, for the terminal."""
-    title = f"{marked_name(summary)} on {summary['stream']}, {describe(summary)}"
+    title = f"{marked_name(summary)} on {summary.stream}, {describe(summary)}"
     table = _table()
     for name in ("", "", "ours", "paper", "difference"):
         table.add_column(name, justify="right" if name else "left")
     for metric in METRICS:
-        ours, paper = summary[metric], summary["published"].get(metric)
+        ours, paper = summary.metric(metric), summary.published.get(metric)
         table.add_row(
             Text(metric.upper(), style="bold"),
             MEANINGS[metric],
             Text(cell(summary, metric), style="bold" if metric == "ra" else ""),
-            spread(*paper) if paper else "–",
-            difference(ours["mean"], paper if comparable(summary) else None),
+            published(paper),
+            difference(ours.mean, paper if comparable(summary) else None),
         )
     time = Text(timing(summary), style="dim")
     return Group(Text(title, style="bold"), table, time, *_footnotes([summary]))
@@ -47,9 +44,9 @@ def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType
     table = _table()
     for name in ("learner", *(metric.upper() for metric in METRICS), "ms/update"):
         table.add_column(name, justify="left" if name == "learner" else "right")
-    best = max((s["ra"]["mean"] for s in summaries if s["ra"]["mean"] is not None), default=None)
+    best = max((s.ra.mean for s in summaries if s.ra.mean is not None), default=None)
     for summary in summaries:
-        ours, speed = summary["ra"]["mean"], summary["ms_per_update"]
+        ours, speed = summary.ra.mean, summary.ms_per_update
         cells = [cell(summary, metric, 1) for metric in METRICS]
         cells.append("–" if speed is None else f"{speed:.2f}")
         style = "bold green" if ours and ours == best else ""
@@ -69,10 +66,10 @@ def metrics_table(name: str, title: str, summaries: Sequence[Summary]) -> Table:
         [
             marked_name(found),
             describe(found),
-            f"{found['statuses'].count('finished')} of {len(found['seeds'])}",
+            f"{found.statuses.count('finished')} of {len(found.seeds)}",
             *(cell(found, metric) for metric in METRICS),
-            spread(*found["published"]["ra"]) if "ra" in found["published"] else "–",
-            spread(found["ms_per_update"], None),
+            published(found.published.get("ra")),
+            spread(found.ms_per_update, None),
         ]
         for found in summaries
     ]
@@ -89,7 +86,7 @@ def pairs_table(name: str, runs: Sequence[tuple[str, Summary]]) -> Table | None:
     Returns:
       None where no other run shares two finished seeds and the same data.
     """
-    several = [(label, found) for label, found in runs if found["statuses"].count("finished") > 1]
+    several = [(label, found) for label, found in runs if found.statuses.count("finished") > 1]
     rows = []
     for label, other in several[1:]:
         best_label, best = several[0]
@@ -106,71 +103,69 @@ def pairs_table(name: str, runs: Sequence[tuple[str, Summary]]) -> Table | None:
 
 
 def _pairs(one: Summary, other: Summary) -> list[tuple[float, float]]:
-    values = [
-        dict(zip(found["seeds"], found["ra"]["values"], strict=True)) for found in (one, other)
-    ]
-    both = [seed for seed in values[0] if seed in values[1]]
-    pairs = [(values[0][seed], values[1][seed]) for seed in both]
-    return [pair for pair in pairs if None not in pair]
+    """Returns the RA of both runs for every seed that both have finished."""
+    ours = dict(zip(one.seeds, one.ra.values, strict=True))
+    theirs = dict(zip(other.seeds, other.ra.values, strict=True))
+    pairs = ((ours[seed], theirs[seed]) for seed in ours if seed in theirs)
+    return [(a, b) for a, b in pairs if a is not None and b is not None]
 
 
 def describe(summary: Summary) -> str:
     """Returns the preset, seeds, changed settings and size of a run in a few words."""
-    words = [f"preset {summary['preset']}", counted(len(summary["seeds"]), "seed")]
-    if summary["protocol"] == "multiple":
+    words = [f"preset {summary.preset}", counted(len(summary.seeds), "seed")]
+    if summary.protocol == "multiple":
         words.insert(0, "multiple passes")
-    if summary["changed"]:
-        changed = (f"{name}={summary['settings'][name]}" for name in summary["changed"])
+    if summary.changed:
+        changed = (f"{name}={summary.settings[name]}" for name in summary.changed)
         words.append(f"with {', '.join(changed)}")
-    if summary["num_tasks"] is not None:
-        words.append(f"only {counted(summary['num_tasks'], 'task')}")
-    if summary["num_samples"] is not None:
-        words.append(f"only {counted(summary['num_samples'], 'sample')} per task")
+    if summary.num_tasks is not None:
+        words.append(f"only {counted(summary.num_tasks, 'task')}")
+    if summary.num_samples is not None:
+        words.append(f"only {counted(summary.num_samples, 'sample')} per task")
     return ", ".join(words)
 
 
 def comparable(summary: Summary) -> bool:
     """Whether the run is the paper's experiment: full size, with a recipe's own settings."""
-    own_size = summary["num_tasks"] is None and summary["num_samples"] is None
-    return own_size and not summary["changed"]
+    own_size = summary.num_tasks is None and summary.num_samples is None
+    return own_size and not summary.changed
 
 
 def timing(summary: Summary) -> str:
     """Returns the time per seed and its parts, in a sentence."""
-    if summary["ms_per_update"] is None:
+    if summary.ms_per_update is None or summary.seconds is None:
         return "no seed finished"
-    parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in summary["seconds"].items())
-    speed = f"{summary['num_updates']:,} updates of {summary['ms_per_update']:.2f} ms"
+    times = summary.seconds._asdict().items()
+    parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in times)
+    speed = f"{summary.num_updates:,} updates of {summary.ms_per_update:.2f} ms"
     return f"Per seed: {speed}; {parts}"
 
 
 def reading(summaries: Sequence[Summary]) -> str:
-    """Returns a comparison in one sentence; "" where runs differ in size or data."""
-    known = [s for s in summaries if s["ra"]["mean"] is not None]
-    if len(known) < 2 or not same_data(known):
+    """Returns a comparison in two sentences; "" where runs differ in size or data."""
+    known = [(s.ra.mean, s) for s in summaries if s.ra.mean is not None]
+    if len(known) < 2 or not same_data([found for _, found in known]):
         return ""
-    ranked = sorted(known, key=lambda s: -s["ra"]["mean"])
-    best, worst = ranked[0], ranked[-1]
-    gap = best["ra"]["mean"] - worst["ra"]["mean"]
+    (high, best), (low, worst) = (pick(known, key=lambda pair: pair[0]) for pick in (max, min))
     said = (
-        f"After the last task {best['learner']} classifies {best['ra']['mean']:.1f} % of the test "
-        f"images of all tasks correctly, {gap:.1f} points more than {worst['learner']}"
+        f"After the last task {best.learner} classifies {high:.1f} % of the test images of all "
+        f"tasks correctly, {high - low:.1f} points more than {worst.learner}."
     )
-    if best["bti"]["mean"] is None or worst["bti"]["mean"] is None:  # there is only one task
-        return f"{said}."
+    if best.bti.mean is None or worst.bti.mean is None:  # there is only one task
+        return said
     return (
-        f"{said}. Since each task was learned, {best['learner']} has {_change(best)} and "
-        f"{worst['learner']} has {_change(worst)}."
+        f"{said} Since each task was learned, {best.learner} has {_change(best.bti.mean)} and "
+        f"{worst.learner} has {_change(worst.bti.mean)}."
     )
 
 
 def same_data(summaries: Sequence[Summary]) -> bool:
     """Whether all runs of a seed learned the same rows, as far as they record it."""
-    if len({(found["num_tasks"], found["num_samples"]) for found in summaries}) > 1:
+    if len({(found.num_tasks, found.num_samples) for found in summaries}) > 1:
         return False
     told: dict[int, set[str]] = {}
     for found in summaries:
-        for seed, data in zip(found["seeds"], found["data"], strict=True):
+        for seed, data in zip(found.seeds, found.data, strict=True):
             told.setdefault(seed, set()).update([data] if data else [])
     return all(len(kinds) <= 1 for kinds in told.values())
 
@@ -191,8 +186,8 @@ def spread(mean: float | None, deviation: float | None, digits: int = 2) -> str:
 
 def cell(summary: Summary, metric: str, digits: int = 2) -> str:
     """Returns mean ± sd of a metric, or the paper's `*` where every seed diverged."""
-    text = spread(summary[metric]["mean"], summary[metric]["sd"], digits)
-    return "*" if set(summary["statuses"]) == {"diverged"} else text
+    text = spread(*summary.metric(metric)[:2], digits)
+    return "*" if set(summary.statuses) == {"diverged"} else text
 
 
 def counted(number: int, thing: str) -> str:
@@ -204,6 +199,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}{'s' if number != 1 else ''}"
 
 
+def published(paper: Sequence[float] | None) -> str:
+    """Returns mean ± sd of the paper, or mean where the paper gives no sd; "–" without either."""
+    return spread(paper[0], paper[1] if len(paper) > 1 else None) if paper else "–"
+
+
 def difference(mean: float | None, paper: Sequence[float] | None) -> str:
     """Returns ours − the paper's, with its sign."""
     if mean is None or not paper:
@@ -211,32 +211,31 @@ def difference(mean: float | None, paper: Sequence[float] | None) -> str:
     return f"{mean - paper[0]:+.2f}".replace("-", "−")
 
 
-def _change(summary: Summary) -> str:
-    change = summary["bti"]["mean"]
+def _change(change: float) -> str:
     return f"{'lost' if change < 0 else 'gained'} {abs(change):.1f} points"
 
 
 def marked_name(summary: Summary) -> str:
     """Returns the learner, with a `*` if a seed did not finish."""
-    return summary["learner"] + ("" if set(summary["statuses"]) == {"finished"} else " *")
+    return summary.learner + ("" if set(summary.statuses) == {"finished"} else " *")
 
 
 def _footnotes(summaries: Sequence[Summary]) -> list[Text]:
     notes = [
-        f"* {summary['learner']}, seed {seed}: {status}{_where(place)}"
+        f"* {summary.learner}, seed {seed}: {status}{_where(place)}"
         for summary in summaries
         for seed, status, place in zip(
-            summary["seeds"], summary["statuses"], summary["diverged_at"], strict=True
+            summary.seeds, summary.statuses, summary.diverged_at, strict=True
         )
         if status != "finished"
     ]
-    if any(s["published"] and not comparable(s) for s in summaries):
+    if any(s.published and not comparable(s) for s in summaries):
         notes.append("The paper's value is for the full benchmark with its own settings.")
     return [Text(note, style="yellow") for note in notes]
 
 
-def _where(place: Mapping[str, Any] | None) -> str:
-    return f" at task {place['task']}, update {place['update']}" if place else ""
+def _where(place: Place | None) -> str:
+    return f" at task {place.task}, update {place.update}" if place else ""
 
 
 def _table() -> RichTable:

@@ -1,13 +1,14 @@
-"""The paper's tables and figures, by command.
+"""The tables and figures of the paper, by command.
 
-scales      what is run in place of the paper's protocol, where that is too long
-cells       one run of the paper: its settings, its size, and the name of its folder
+scales      how much of the paper's protocol is run
+cells       one run of the paper: its settings and the name of its folder
 targets     the tables and figures, as lists of cells
-outcomes    what was found, as one small JSON object a target
+request     which targets, at which scale and size
+results     the numbers of one cell
 claims      what the paper says in words
-tabulation  its tables
-drawings    its figures
-pages       all of it on one page
-estimates   how long it will take
-reproduce   all of it, one after the other
+outcomes    the results of a target, stored as one JSON file
+tables      the tables of outcomes
+figures     the figures of outcomes
+page        all of them on one page
+run         runs what is missing, and writes everything
 """

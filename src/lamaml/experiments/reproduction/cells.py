@@ -1,14 +1,14 @@
-"""One run of the paper: its settings, its size, and the name of its folder.
+"""`Cell`: one run of the paper, its settings, and the name of its folder.
 
-The name has a hash of the settings, the size, the data and the learner's `RESULTS_VERSIONS` entry,
-and the version of each probe: a finished cell is found again under it, and never under the name of
-another. Rewording or moving code changes no name; golden trajectories say when a version is due.
+The name holds a hash of the settings, the size, the data and the learner's `RESULTS_VERSIONS`
+entry, and the version of each probe: a finished cell is found again under its name. Rewording or
+moving code changes no name; golden trajectories show when a version must be raised.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from lamaml._io import fingerprint
 from lamaml.experiments.recipes.load import Recipe, recipe
@@ -20,60 +20,112 @@ from lamaml.experiments.storing.results import read_run
 from lamaml.learners import RESULTS_VERSIONS
 from lamaml.streams import data_fingerprint
 
+SIZES = {
+    "mnist_rotations": (20, 1000),
+    "mnist_permutations": (20, 1000),
+    "mnist_many_permutations": (100, 200),
+    "cifar100": (20, 2250),
+    "tiny_imagenet": (40, 2250),
+    "joint_cifar100": (20, 2250),
+    "joint_tiny_imagenet": (40, 2250),
+    "digits_rotations": (10, 300),
+    "digits_permutations": (10, 300),
+    "joint_digits_rotations": (10, 300),
+    "joint_digits_permutations": (10, 300),
+}
+"""Number of tasks, and training rows per task, of each benchmark."""
 
-class Cell(NamedTuple):
-    """A place in a table or a point of a figure.
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table or a point of a figure.
 
     Attributes:
       row: the method, as the paper writes it.
       column: the data, as the paper writes it.
-      recipe: what is run.
-      seeds: how many.
-      num_tasks: only the first so many; None for all.
-      num_samples: training rows a task; None for the benchmark's number.
-      changed: settings that are not the recipe's own: what a figure varies.
-      cut: settings that the scale has made smaller.
+      settings: what is run.
+      cut: settings that the scale reduces, by name; `settings.changed` names them, too.
     """
 
     row: str
     column: str
-    recipe: Recipe
-    seeds: int
-    num_tasks: int | None = None
-    num_samples: int | None = None
-    changed: Mapping[str, Any] = {}
-    cut: Mapping[str, Any] = {}
+    settings: RunSettings
+    cut: Mapping[str, Any]
 
     @property
-    def choices(self) -> dict[str, Any]:
-        """Everything that decides what is learned, but the data."""
-        apart = ("published", "probes", "preset")
-        chosen = {name: part for name, part in asdict(self.recipe).items() if name not in apart}
-        return chosen | {
-            "num_tasks": self.num_tasks,
-            "num_samples": self.num_samples,
-            "results_version": RESULTS_VERSIONS[self.recipe.learner],
-        }
+    def recipe(self) -> Recipe:
+        """The recipe, with the settings that are changed or cut."""
+        return self.settings.recipe
+
+    @property
+    def num_seeds(self) -> int:
+        """The number of seeds asked for."""
+        return len(self.settings.seeds)
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The settings that a figure varies, by name."""
+        names = [name for name in self.settings.changed if name not in self.cut]
+        return {name: self.recipe.settings[name] for name in names}
+
+    @property
+    def identity(self) -> str:
+        """A hash of everything that decides what is learned, except the data."""
+        return fingerprint(self._choices)
 
     @property
     def training(self) -> str:
-        """A name for what is learned, whatever is measured on the way."""
+        """A name for what is learned, whatever the probes measure."""
         run = self.recipe
         data = data_fingerprint(run.stream, of=run.settings.get("of", ""))
-        mark = fingerprint(self.choices | {"data": data})[:12]
+        mark = fingerprint(self._choices | {"data": data})[:12]
         return f"{run.benchmark}-{run.protocol}-{run.learner}-{mark}"
 
     @property
     def name(self) -> str:
-        """The name of its own folder."""
+        """The name of the cell's own folder."""
         return "+".join([self.training, *self._measured])
+
+    @property
+    def _choices(self) -> dict[str, Any]:
+        names = ("benchmark", "learner", "protocol", "stream", "model", "settings")
+        return {name: getattr(self.recipe, name) for name in names} | {
+            "num_tasks": self.settings.num_tasks,
+            "num_samples": self.settings.num_samples,
+            "results_version": RESULTS_VERSIONS[self.recipe.learner],
+        }
 
     @property
     def _measured(self) -> list[str]:
         return [f"{name}-{PROBE_VERSIONS[name]}" for name in self.recipe.probes]
 
+    def sized(
+        self,
+        *,
+        num_seeds: int | None = None,
+        num_tasks: int | None = None,
+        num_samples: int | None = None,
+    ) -> "Cell":
+        """Returns the cell with other sizes; None keeps a size."""
+        settings = replace(
+            self.settings,
+            seeds=range(num_seeds or self.num_seeds),
+            num_tasks=num_tasks or self.settings.num_tasks,
+            num_samples=num_samples or self.settings.num_samples,
+        )
+        return replace(self, settings=settings)
+
+    def with_recipe(self, **changes: Any) -> "Cell":
+        """Returns the cell with other values of its recipe's fields."""
+        recipe = replace(self.recipe, **changes)
+        return replace(self, settings=replace(self.settings, recipe=recipe))
+
     def folder(self, store: Path) -> Path:
-        """Its own, or that of a run that learned the same, measured more and has more seeds."""
+        """Returns the folder of the cell's run.
+
+        It is the cell's own, or that of a run that learned the same, measured at least as much and
+        has more ended seeds.
+        """
         own = store / self.name
         more = [
             other
@@ -84,15 +136,8 @@ class Cell(NamedTuple):
         return max(there, key=_num_ended, default=own)
 
     def plan(self, store: Path) -> Plan:
-        """The run, in its folder among the others."""
-        settings = RunSettings(
-            self.recipe,
-            range(self.seeds),
-            changed=[*self.changed, *self.cut],
-            num_tasks=self.num_tasks,
-            num_samples=self.num_samples,
-        )
-        return Plan(settings, self.folder(store))
+        """Returns the plan of the run, in its folder in the store."""
+        return Plan(self.settings, self.folder(store))
 
 
 def cell(
@@ -106,17 +151,17 @@ def cell(
     probes: Sequence[str] = (),
     changed: Mapping[str, Any] | None = None,
 ) -> Cell:
-    """A cell of the paper at a scale.
+    """Returns a cell of the paper at a scale.
 
     Args:
-      scale: what is run in place of the paper's protocol.
+      scale: how much of the paper's protocol is run.
       row: the method, as the paper writes it.
       column: the data, as the paper writes it.
       benchmark: of the paper.
       learner: one of `LEARNERS`.
       protocol: "single" or "multiple".
-      probes: what is measured on the way.
-      changed: settings in place of the recipe's.
+      probes: what is measured during training.
+      changed: settings that replace the recipe's.
     """
     published = recipe(benchmark, learner, protocol=protocol)
     size, stand_in = scale.sizes[benchmark], scale.stand_ins.get(benchmark)
@@ -127,15 +172,30 @@ def cell(
             cut[name] = most
     if stand_in:
         cut = {"glances": 1, "epochs": 1} | cut | {"batch_size": 10}
-    settings = dict(run.settings) | cut | dict(changed or {})
+    varied = dict(changed or {})
     run = replace(
         run,
         protocol=protocol,
-        settings=settings,
+        settings=dict(run.settings) | cut | varied,
         published=published.published,
         probes=in_order(probes),
     )
-    return Cell(row, column, run, *size, changed=changed or {}, cut=cut)
+    settings = RunSettings(
+        run,
+        range(size.seeds),
+        changed=[*varied, *cut],
+        num_tasks=size.num_tasks,
+        num_samples=size.num_samples,
+    )
+    return Cell(row, column, settings, cut)
+
+
+def num_updates(run: Recipe, num_tasks: int | None = None, num_samples: int | None = None) -> int:
+    """Returns the updates per seed of a recipe; None for all tasks, or all rows per task."""
+    tasks, rows = SIZES[run.benchmark]
+    batches = -(-min(num_samples or rows, rows) // int(run.settings.get("batch_size", 10)))
+    passes = int(run.settings.get("epochs", 1)) * int(run.settings.get("glances", 1))
+    return min(num_tasks or tasks, tasks) * batches * passes
 
 
 def _num_ended(folder: Path) -> int:

@@ -1,71 +1,54 @@
-"""What the paper says in words, each checked for itself: pass, fail or not enough data.
+"""The claims that the paper makes in words, each judged by the cells: pass, fail, not enough data.
 
-An order of two methods passes, or fails, only where the seeds tell them apart (Welch's test,
-one-sided, at 5 %). Ratios and ranges are compared with the numbers the paper gives.
+An order of two methods passes or fails only where the seeds tell the methods apart (Welch's test,
+one-sided, at 5 %). Ratios and ranges are compared with the numbers that the paper gives.
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from lamaml.experiments.reporting.statistics import Sample, higher, sample
+from lamaml.experiments.reproduction.results import CellResult
 
-Cells = Sequence[Mapping[str, Any]]
+Cells = Sequence[CellResult]
+Check = Callable[[Cells], tuple[bool | None, str]]
+"""(cells) -> whether the claim holds, None if that is unknown, and the numbers behind it."""
+
 WORDS = {True: "pass", False: "fail", None: "not enough data"}
 
 
 class Claim(NamedTuple):
-    """A sentence of the paper.
-
-    Attributes:
-      target: the table or figure it is about.
-      text: what it says.
-      check: (cells) -> whether it holds, None if that is not known, and the numbers behind it.
-    """
+    """A statement of the paper about a target."""
 
     target: str
     text: str
-    check: Callable[[Cells], tuple[bool | None, str]]
+    check: Check
 
 
-def judged(target: str, cells: Cells) -> list[dict[str, str]]:
-    """The claims about a target, as the cells bear them out."""
+class Judgement(NamedTuple):
+    """A claim, its verdict (pass, fail, not enough data), and the numbers behind it."""
+
+    claim: str
+    verdict: str
+    numbers: str
+
+
+def judge(target: str, cells: Cells) -> list[Judgement]:
+    """Returns the claims about a target, judged by its cells."""
     found = []
     for claim in CLAIMS:
         if claim.target == target:
             holds, numbers = claim.check(cells)
-            found.append({"claim": claim.text, "verdict": WORDS[holds], "numbers": numbers})
+            found.append(Judgement(claim.text, WORDS[holds], numbers))
     return found
 
 
-def _one(cells: Cells, row: str, column: str) -> Mapping[str, Any] | None:
-    return next((c for c in cells if (c["row"], c["column"]) == (row, column)), None)
-
-
-def _ra(cells: Cells, row: str, column: str) -> Sample | None:
-    cell = _one(cells, row, column)
-    return sample(cell["ra"]["values"]) if cell else None
-
-
-def _known(values: Sequence[bool | None]) -> bool | None:
-    """All, if every one holds; not, if one does not."""
-    if False in values:
-        return False
-    return None if None in values or not values else True
-
-
-def _show(*pairs: tuple[str, Sample | None], digits: int = 1) -> str:
-    known = [f"{name} {_number(found.mean, digits)}" for name, found in pairs if found]
-    return ", ".join(known)
-
-
-def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def order(*rows: str, columns: Sequence[str]) -> Callable[[Cells], tuple[bool | None, str]]:
-    """The first method has the highest RA, and so on, in every column."""
+def order(*rows: str, columns: Sequence[str]) -> Check:
+    """Returns a check that RA falls from each method to the next, in every column."""
 
     def check(cells: Cells) -> tuple[bool | None, str]:
         found = {c: [(row, _ra(cells, row, c)) for row in rows] for c in columns}
@@ -73,21 +56,24 @@ def order(*rows: str, columns: Sequence[str]) -> Callable[[Cells], tuple[bool | 
             higher(one, other) for line in found.values() for (_, one), (_, other) in pairwise(line)
         ]
         shown = [f"{column}: {_show(*line)}" for column, line in found.items() if _show(*line)]
-        return _known(answers), "; ".join(shown)
+        return _all(answers), "; ".join(shown)
 
     return check
 
 
 def _against(
-    best: str, others: Sequence[str], columns: Sequence[str], holds: Callable[..., bool | None]
-) -> Callable[[Cells], tuple[bool | None, str]]:
-    """The named method beside each of the others there are, in every column.
+    best: str,
+    others: Sequence[str],
+    columns: Sequence[str],
+    holds: Callable[[Sample, Sample], bool | None],
+) -> Check:
+    """Returns a check of one method beside each other method that was run, in every column.
 
     Args:
       best: the method.
-      others: it is compared with.
-      columns: in each of these.
-      holds: (its RA, another's) -> whether that is as claimed, or None.
+      others: the methods it is compared with.
+      columns: the data.
+      holds: (RA of the method, RA of another) -> whether the claim holds, None if unknown.
     """
 
     def check(cells: Cells) -> tuple[bool | None, str]:
@@ -101,39 +87,39 @@ def _against(
                 continue
             answers += [holds(ours, found) for _, found in known]
             shown.append(f"{column}: {_show((best, ours), max(known, key=lambda k: k[1].mean))}")
-        return _known(answers), "; ".join(shown)
+        return _all(answers), "; ".join(shown)
 
     return check
 
 
 def _not_lower(one: Sample, other: Sample) -> bool:
-    """Whether the other is not, beyond chance, above."""
+    """Whether the other is not significantly higher."""
     return higher(other, one) is not True
 
 
 def _faster(cells: Cells) -> tuple[bool | None, str]:
-    """Training seconds of La-MAML as a share of MER's."""
+    """Training time of La-MAML as a share of MER's."""
     shares = []
     for column in ("Rotations", "Permutations"):
         pair = [_one(cells, row, column) for row in ("La-MAML", "MER")]
-        if all(cell and cell["train_seconds"] for cell in pair):
-            ours, theirs = (statistics.fmean(c["train_seconds"]) for c in pair if c)
-            shares.append((column, ours / theirs))
+        times = [cell.mean_train_seconds for cell in pair if cell and cell.train_seconds]
+        if len(times) == 2 and times[0] and times[1]:
+            shares.append((column, times[0] / times[1]))
     shown = ", ".join(f"{column} {100 * share:.0f} %" for column, share in shares)
-    return (_known([share < 0.2 for _, share in shares]), shown)
+    return (_all([share < 0.2 for _, share in shares]), shown)
 
 
-def _aligned(name: str) -> Callable[[Cells], tuple[bool | None, str]]:
-    """Ten times ER's cosine, for every variant."""
+def _aligned(name: str) -> Check:
+    """Returns a check that every variant has ten times ER's cosine."""
 
     def check(cells: Cells) -> tuple[bool | None, str]:
         answers: list[bool | None] = []
         shown = []
-        for data in dict.fromkeys(cell["column"] for cell in cells):
+        for data in dict.fromkeys(cell.column for cell in cells):
             means = {
-                cell["row"]: statistics.fmean(cell["measured"][name])
+                cell.row: statistics.fmean(cell.measured.values[name])
                 for cell in cells
-                if cell["column"] == data and cell["measured"].get(name)
+                if cell.column == data and cell.measured.values.get(name)
             }
             base = means.pop("ER", None)
             if base is None or not means:
@@ -142,66 +128,88 @@ def _aligned(name: str) -> Callable[[Cells], tuple[bool | None, str]]:
             answers += [value >= 10 * base > 0 or base <= 0 < value for value in means.values()]
             words = [f"{row} {_number(value, 4)}" for row, value in {"ER": base, **means}.items()]
             shown.append(f"{data}: {', '.join(words)}")
-        return _known(answers), "; ".join(shown)
+        return _all(answers), "; ".join(shown)
 
     return check
 
 
 def _insensitive(cells: Cells) -> tuple[bool | None, str]:
     """RA of La-MAML over η from .003 to .3."""
-    varied = [
-        cell
+    varied = {
+        cell.changed["hyper_rate"]: cell
         for cell in cells
-        if cell["learner"] == "la_maml"
-        and list(cell["changed"]) == ["hyper_rate"]
-        and 0.003 <= cell["changed"]["hyper_rate"] <= 0.3
-    ]
-    found = {cell["changed"]["hyper_rate"]: cell["ra"]["mean"] for cell in varied}
-    known = [ra for ra in found.values() if ra is not None]
+        if cell.learner == "la_maml"
+        and list(cell.changed) == ["hyper_rate"]
+        and 0.003 <= cell.changed["hyper_rate"] <= 0.3
+    }
+    found = {rate: cell.ra.mean for rate, cell in varied.items()}
+    known = {rate: ra for rate, ra in found.items() if ra is not None}
     shown = ", ".join(
         f"η {rate:g}: {'*' if ra is None else _number(ra, 1)}" for rate, ra in found.items()
     )
-    if any("diverged" in cell["statuses"] for cell in varied):
+    if any("diverged" in cell.statuses for cell in varied.values()):
         return False, shown
-    if not {0.003, 0.3} <= {rate for rate, ra in found.items() if ra is not None}:
+    if not {0.003, 0.3} <= set(known):
         return None, shown
-    return max(known) - min(known) <= 6.0, shown
+    return max(known.values()) - min(known.values()) <= 6.0, shown
 
 
 def _stays_positive(cells: Cells) -> tuple[bool | None, str]:
-    """The mean over seeds, after every task."""
-    means = {
-        cell["row"]: [
-            statistics.fmean(point) for point in zip(*cell["measured"][_COSINE], strict=True)
-        ]
-        for cell in cells
-        if cell["measured"]
-    }
+    """Mean cosine over seeds, after every task."""
+    curves = {cell.row: cell.measured.mean_curve("inter_task_cosine_trunk") for cell in cells}
+    means = {row: curve for row, curve in curves.items() if curve.size}
     shown = "; ".join(
-        f"{row}: {_number(min(m), 3)} to {_number(max(m), 3)}" for row, m in means.items() if m
+        f"{row}: {_number(curve.min(), 3)} to {_number(curve.max(), 3)}"
+        for row, curve in means.items()
     )
-    return _known([min(m) > 0 for m in means.values() if m]), shown
+    return _all([bool(curve.min() > 0) for curve in means.values()]), shown
 
 
 def _resistant(cells: Cells) -> tuple[bool | None, str]:
-    """What inner updates cost, in the first and in the last fifth of the run."""
+    """Points of RA that inner updates cost, in the first and in the last fifth of the run."""
     answers, shown = [], []
     for cell in cells:
-        curves = [cell["measured"].get(name) for name in ("accuracy_inner", "accuracy_after")]
-        if not curves[0] or len(curves[0][0]) < 10:
-            continue
         inner, after = (
-            [statistics.fmean(point) for point in zip(*curve, strict=True)] for curve in curves
+            cell.measured.mean_curve(name) for name in ("accuracy_inner", "accuracy_after")
         )
-        lost = [100 * (high - low) for low, high in zip(inner, after, strict=True)]
-        fifth = len(lost) // 5
-        first, last = statistics.fmean(lost[:fifth]), statistics.fmean(lost[-fifth:])
-        answers.append(first > 0 and last < first)
-        shown.append(f"{cell['row']}: {first:.1f} points at first, {last:.1f} at the end")
-    return _known(answers), "; ".join(shown)
+        if len(inner) < 10:
+            continue
+        lost, fifth = 100 * (after - inner), len(inner) // 5
+        first, last = np.mean(lost[:fifth]), np.mean(lost[-fifth:])
+        answers.append(bool(first > 0 and last < first))
+        shown.append(f"{cell.row}: {first:.1f} points at first, {last:.1f} at the end")
+    return _all(answers), "; ".join(shown)
 
 
-_COSINE = "inter_task_cosine_trunk"
+def _both(cells: Cells, *pairs: tuple[str, str]) -> tuple[bool | None, str]:
+    found = [order(*pair, columns=("CIFAR-100, multiple",))(cells) for pair in pairs]
+    return _all([holds for holds, _ in found]), "; ".join(shown for _, shown in found if shown)
+
+
+def _one(cells: Cells, row: str, column: str) -> CellResult | None:
+    return next((c for c in cells if (c.row, c.column) == (row, column)), None)
+
+
+def _ra(cells: Cells, row: str, column: str) -> Sample | None:
+    cell = _one(cells, row, column)
+    return sample(cell.ra.values) if cell else None
+
+
+def _all(answers: Sequence[bool | None]) -> bool | None:
+    """Returns True if all hold, False if one does not, else None."""
+    if False in answers:
+        return False
+    return None if None in answers or not answers else True
+
+
+def _show(*pairs: tuple[str, Sample | None]) -> str:
+    return ", ".join(f"{name} {_number(found.mean, 1)}" for name, found in pairs if found)
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
 _BASELINES = ("Online", "EWC", "ER", "iCaRL", "GEM", "A-GEM", "MER", "Meta-BGD")
 _MNIST = ("Rotations", "Permutations", "Many")
 _SINGLE = ("CIFAR-100, single", "TinyImagenet, single")
@@ -270,8 +278,3 @@ CLAIMS = (
         lambda cells: _both(cells, ("La-MAML", "GEM"), ("La-MAML", "A-GEM")),
     ),
 )
-
-
-def _both(cells: Cells, *pairs: tuple[str, str]) -> tuple[bool | None, str]:
-    found = [order(*pair, columns=("CIFAR-100, multiple",))(cells) for pair in pairs]
-    return _known([holds for holds, _ in found]), "; ".join(shown for _, shown in found if shown)

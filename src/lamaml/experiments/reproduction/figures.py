@@ -1,16 +1,17 @@
-"""The paper's figures, drawn from what was found."""
+"""The figures of the paper, drawn from outcomes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from lamaml.experiments.reporting.figures import Drawing, Key
 from lamaml.experiments.reporting.plots import Point, Series, curves, points, rate_map
+from lamaml.experiments.reproduction.outcomes import Outcome
+from lamaml.experiments.reproduction.results import CellResult
 from lamaml.experiments.reproduction.targets import RATES
 
-Cells = Sequence[Mapping[str, Any]]
+Cells = Sequence[CellResult]
 
 COLOURS = {
     "La-MAML": 0,
@@ -25,41 +26,40 @@ COLOURS = {
     "EWC": 9,
     "iCaRL": 9,
 }
-"""Of a method, the same everywhere."""
+"""The colour of each method: its number in `Palette.series`."""
 
 
-def figures(outcome: Mapping[str, Any]) -> list[Drawing]:
-    """Each figure of a target there is something to show in."""
-    build = _BUILDERS.get(outcome["target"])
-    return build(outcome["cells"]) if build else []
+def figures(outcome: Outcome) -> list[Drawing]:
+    """Returns the figures of a target that have something to show."""
+    build = _BUILDERS.get(outcome.target)
+    return build(outcome.cells) if build else []
 
 
 def _look_ahead(cells: Cells) -> list[Drawing]:
-    found = []
+    drawings = []
     for cell in cells:
-        if (measured := cell["measured"]) and measured["updates"]:
-            x, names = np.array(measured["updates"]), ("accuracy_inner", "accuracy_after")
-            colours = (6, 0)
-            series = [
-                Series(x, np.array(measured[name]), colour)
-                for name, colour in zip(names, colours, strict=True)
-            ]
-            legend = [Key("at θ_K, after inner updates", colours[0])]
-            legend += [Key("at θ_0, after the meta-update", colours[1])]
-            caption = f"{cell['row']} on {cell['column']}: accuracy on the tasks seen so far"
-            draw = partial(curves, series, "updates")
-            found.append(Drawing("figure-lookahead", caption, legend, draw))
-    return found
+        if cell.measured.updates:
+            x = np.array(cell.measured.updates)
+            inner, after = (
+                Series(x, cell.measured.curve(name), colour)
+                for name, colour in (("accuracy_inner", 6), ("accuracy_after", 0))
+            )
+            legend = [Key("at θ_K, after inner updates", inner.colour)]
+            legend.append(Key("at θ_0, after the meta-update", after.colour))
+            caption = f"{cell.row} on {cell.column}: accuracy on the tasks seen so far"
+            draw = partial(curves, [inner, after], "updates")
+            drawings.append(Drawing("figure-lookahead", caption, legend, draw))
+    return drawings
 
 
 def _inter_task(cells: Cells) -> list[Drawing]:
     series, legend = [], []
     for cell in cells:
-        if cell["measured"].get("updates"):
-            values = np.array(cell["measured"]["inter_task_cosine_trunk"], float)
+        values = cell.measured.curve("inter_task_cosine_trunk")
+        if values.size:
             tasks = np.arange(3, 3 + values.shape[1])
-            series.append(Series(tasks, values, COLOURS[cell["row"]]))
-            legend.append(Key(cell["row"], COLOURS[cell["row"]]))
+            series.append(Series(tasks, values, COLOURS[cell.row]))
+            legend.append(Key(cell.row, COLOURS[cell.row]))
     if not series:
         return []
     draw = partial(curves, series, "task t that is streaming", percent=False)
@@ -68,65 +68,59 @@ def _inter_task(cells: Cells) -> list[Drawing]:
 
 
 def _robustness(cells: Cells) -> list[Drawing]:
-    colours, found = (0, 1, 4), []
+    drawings = []
     for learner, rates in RATES.items():
         series, legend, row = [], [], ""
-        for (symbol, name), colour in zip(rates.items(), colours, strict=False):
-            there = [
-                cell
+        for (symbol, name), colour in zip(rates.items(), (0, 1, 4), strict=False):
+            found = {
+                cell.changed[name]: cell
                 for cell in cells
-                if cell["learner"] == learner
-                and list(cell["changed"]) == [name]
-                and cell["ra"]["mean"] is not None
-            ]
-            if there:
-                row = there[0]["row"]
-                there.sort(key=lambda cell: cell["changed"][name])
-                x = np.array([cell["changed"][name] for cell in there])
-                y = np.array([[cell["ra"]["mean"] / 100 for cell in there]])
+                if cell.learner == learner
+                and list(cell.changed) == [name]
+                and cell.ra.mean is not None
+            }
+            if found:
+                x = np.array(sorted(found))
+                y = np.array([[(found[rate].ra.mean or 0.0) / 100 for rate in x]])
                 series.append(Series(x, y, colour))
                 legend.append(Key(symbol, colour))
+                row = next(iter(found.values())).row
         if series:
             draw = partial(curves, series, "learning rate", log=True)
             caption = f"{row}: RA as one rate varies, the others at their optimum"
-            found.append(Drawing(f"figure-robustness-{learner}", caption, legend, draw))
-    return found
+            drawings.append(Drawing(f"figure-robustness-{learner}", caption, legend, draw))
+    return drawings
 
 
 def _robustness_grid(cells: Cells) -> list[Drawing]:
-    found: list[Drawing] = []
+    drawings = []
     for learner in ("c_maml", "la_maml"):
         (first, one), (second, other) = RATES[learner].items()
-        there = [cell for cell in cells if cell["learner"] == learner]
-        if not there:
+        found = [cell for cell in cells if cell.learner == learner]
+        if not found:
             continue
-        xs = sorted({cell["changed"][one] for cell in there})
-        ys = sorted({cell["changed"][other] for cell in there})
+        xs = sorted({cell.changed[one] for cell in found})
+        ys = sorted({cell.changed[other] for cell in found})
         values = np.full((len(ys), len(xs)), np.nan)
-        for cell in there:
-            if cell["ra"]["mean"] is not None:
-                place = ys.index(cell["changed"][other]), xs.index(cell["changed"][one])
-                values[place] = cell["ra"]["mean"] / 100
+        for cell in found:
+            if cell.ra.mean is not None:
+                where = ys.index(cell.changed[other]), xs.index(cell.changed[one])
+                values[where] = cell.ra.mean / 100
         draw = partial(rate_map, values, xs, ys, (first, second))
-        caption = f"{there[0]['row']}: RA in percent over {first} and {second}"
-        found.append(Drawing(f"figure-robustness-grid-{learner}", caption, [], draw))
-    return found
+        caption = f"{found[0].row}: RA in percent over {first} and {second}"
+        drawings.append(Drawing(f"figure-robustness-grid-{learner}", caption, [], draw))
+    return drawings
 
 
 def _time(cells: Cells) -> list[Drawing]:
     marks = [
-        Point(
-            cell["row"],
-            float(np.mean(cell["train_seconds"])),
-            cell["ra"]["mean"] / 100,
-            COLOURS[cell["row"]],
-        )
+        Point(cell.row, cell.mean_train_seconds, cell.ra.mean / 100, COLOURS[cell.row])
         for cell in cells
-        if cell["train_seconds"]
+        if cell.mean_train_seconds is not None and cell.ra.mean is not None
     ]
     if not marks:
         return []
-    draw = partial(points, marks, "training seconds a seed")
+    draw = partial(points, marks, "training seconds per seed")
     return [Drawing("figure-time", "RA against training time", [], draw)]
 
 

@@ -1,163 +1,129 @@
-"""What was found for a target, as one small JSON object: what is committed, drawn and compared."""
+"""`Outcome`: the results of a table or figure of the paper, with one reader and one writer."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from lamaml.evaluation.alignment import ALIGNMENTS
-from lamaml.experiments.reporting.statistics import Sample, sample, verdict
+from lamaml._io import write_json
 from lamaml.experiments.reproduction.cells import Cell
-from lamaml.experiments.reproduction.claims import judged
-from lamaml.experiments.reproduction.estimates import num_updates
-from lamaml.experiments.reproduction.scales import MNIST, Scale
+from lamaml.experiments.reproduction.claims import Judgement, judge
+from lamaml.experiments.reproduction.request import Request
+from lamaml.experiments.reproduction.results import CellResult
 from lamaml.experiments.reproduction.targets import TARGETS, Target
 from lamaml.experiments.storing.environment import PACKAGES
-from lamaml.experiments.storing.records import METRICS, SeedState, read_object
-from lamaml.experiments.storing.results import Run, Seed, read_run
-
-Found = dict[str, Any]
-"""A cell as it is stored."""
-
-PAPER_SEEDS = dict.fromkeys(MNIST, 5)
-"""The paper's seeds, by benchmark; 3 where it is not here."""
-_STORED = {"target", "title", "about", "cells", "claims", "command", "missing", "versions"}
-_MOST_POINTS = 250  # of a stored curve
+from lamaml.experiments.storing.records import SeedState, read_record
+from lamaml.experiments.storing.results import Run, read_run
 
 
-def outcome(
-    target: Target, scale: Scale, about: str, cells: Sequence[Cell], store: Path
-) -> dict[str, Any]:
-    """What the finished runs of a target say; a cell of which no seed has ended is missing.
+@dataclass(frozen=True)
+class Outcome:
+    """The results of one target.
+
+    Attributes:
+      target: name of the table or figure.
+      title: what it shows.
+      scale: name of the scale.
+      about: how much of the paper's protocol was run.
+      cells: those of which a seed has ended.
+      missing: the others, "METHOD, DATA".
+      claims: what the paper says in words, judged by the cells.
+      versions: of the packages, one entry per combination.
+      command: prints the outcome again.
+    """
+
+    target: str
+    title: str
+    scale: str
+    about: str
+    cells: Sequence[CellResult]
+    missing: Sequence[str]
+    claims: Sequence[Judgement]
+    versions: Sequence[str]
+    command: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all fields by name."""
+        claims = [claim._asdict() for claim in self.claims]
+        return vars(self) | {"cells": [cell.to_json() for cell in self.cells], "claims": claims}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Outcome":
+        """Reads what `to_json` returned; the claims are judged anew, by the present rules."""
+        known = {field.name: value[field.name] for field in fields(cls)}
+        cells = [CellResult.from_json(cell) for cell in value["cells"]]
+        return cls(**known | {"cells": cells, "claims": judge(value["target"], cells)})
+
+    def write(self, path: Path) -> None:
+        """Write a JSON file."""
+        write_json(path, self.to_json())
+
+
+def collect(request: Request, target: Target, store: Path) -> Outcome:
+    """Returns the results of the runs of a target, as far as their seeds have ended.
 
     Args:
-      target: the table or figure.
-      scale: they were run at.
-      about: how much of the paper's protocol that is.
-      cells: the target's.
+      request: what was asked for.
+      target: one of its targets.
       store: the folder of the cells' folders.
     """
-    runs = {number: run for number, cell in enumerate(cells) if (run := _run_of(cell, store))}
-    found = [_found(scale, cells[number], run) for number, run in runs.items()]
+    cells = request.cells(target)
+    runs = [_run_of(cell, store) for cell in cells]
+    found = [(cell, run) for cell, run in zip(cells, runs, strict=True) if run]
+    results = [CellResult.of_run(cell, run) for cell, run in found]
+    return Outcome(
+        target.name,
+        target.title,
+        request.scale.name,
+        request.about,
+        results,
+        [f"{c.row}, {c.column}" for c, run in zip(cells, runs, strict=True) if not run],
+        judge(target.name, results),
+        sorted({_versions(run) for _, run in found}),
+        request.command(target),
+    )
+
+
+def read_outcomes(folder: Path) -> dict[str, Outcome]:
+    """Returns the outcomes in a folder by the stem of their files, in the paper's order.
+
+    Raises:
+      DataCorrupt: a file does not hold an outcome.
+    """
+    found = {path.stem: read_record(path, Outcome.from_json) for path in folder.glob("*.json")}
+    position = list(TARGETS).index
+    return dict(sorted(found.items(), key=lambda pair: (position(pair[1].target), pair[0])))
+
+
+def without_replaced(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """Returns the outcomes without partial ones whose every cell another one has at full size."""
+    whole = {
+        (outcome.target, cell.row, cell.column)
+        for outcome in outcomes.values()
+        for cell in outcome.cells
+        if not _is_partial(cell)
+    }
     return {
-        "target": target.name,
-        "title": target.title,
-        "scale": scale.name,
-        "about": about,
-        "cells": found,
-        "missing": [f"{c.row}, {c.column}" for n, c in enumerate(cells) if n not in runs],
-        "claims": judged(target.name, found),
-        "versions": sorted({_versions(run) for run in runs.values()}),
+        name: outcome
+        for name, outcome in outcomes.items()
+        if not any(_is_partial(cell) for cell in outcome.cells)
+        or not all((outcome.target, cell.row, cell.column) in whole for cell in outcome.cells)
     }
 
 
-def stored(folder: Path) -> dict[str, dict[str, Any]]:
-    """The outcomes of a folder, by the name of their file, in the paper's order."""
-    found = {path.stem: read_object(path, _STORED) for path in folder.glob("*.json")}
-    for outcome in found.values():  # claims as this code judges them, whatever it was made with
-        outcome["claims"] = judged(outcome["target"], outcome["cells"])
-    place = list(TARGETS).index
-    return dict(sorted(found.items(), key=lambda pair: (place(pair[1]["target"]), pair[0])))
+def _is_partial(cell: CellResult) -> bool:
+    return cell.num_tasks is not None or cell.num_samples is not None
 
 
 def _run_of(cell: Cell, store: Path) -> Run | None:
-    """The cell's run, if one of its seeds has finished, diverged or failed."""
+    """Returns the run of a cell, if one of its seeds has finished, diverged or failed."""
     folder = cell.folder(store)
     if not (folder / "settings.json").exists():
         return None
     run = read_run(folder)
-    return (
-        run
-        if any(seed.ended or seed.status.state is SeedState.FAILED for seed in run.seeds)
-        else None
-    )
-
-
-def _found(scale: Scale, cell: Cell, run: Run) -> Found:
-    wanted = Run(run.folder, run.settings, run.environment, run.seeds[: cell.seeds])
-    brief, recipe = wanted.summary.to_json(), cell.recipe
-    ours = {metric: _rounded(brief[metric]) for metric in METRICS}
-    same = not scale.stand_ins and is_the_papers(cell, brief["num_updates"])
-    paper = {metric: list(pair) for metric, pair in recipe.published.items()}
-    seeds = PAPER_SEEDS.get(recipe.benchmark, 3)
-    verdicts = {
-        metric: verdict(
-            sample(brief[metric]["values"]) if same else None,
-            Sample(pair[0], pair[1], seeds) if len(pair) == 2 else None,
-        ).word
-        for metric, pair in paper.items()
-    }
-    return {
-        "row": cell.row,
-        "column": cell.column,
-        "cell": cell.training,
-        "benchmark": recipe.benchmark,
-        "protocol": recipe.protocol,
-        "learner": recipe.learner,
-        "preset": recipe.preset,
-        "revision": _revision(run),
-        "changed": dict(cell.changed),
-        "cut": dict(cell.cut),
-        "num_tasks": cell.num_tasks,
-        "num_samples": cell.num_samples,
-        "statuses": brief["statuses"],
-        **ours,
-        "paper": paper,
-        "paper_seeds": seeds,
-        "verdicts": verdicts,
-        "seconds": _rounded(brief["seconds"]),
-        "train_seconds": [
-            round(s.status.seconds.train, 2) for s in wanted.finished if s.status.seconds
-        ],
-        "ms_per_update": _rounded(brief["ms_per_update"]),
-        "measured": measured(recipe.probes, wanted.finished),
-    }
-
-
-def is_the_papers(cell: Cell, updates: int | None) -> bool:
-    """Whether a cell is the paper's own experiment, by its settings and by the updates it made.
-
-    A part of an archive makes fewer; the joint streams, whose batches span tasks, a few less.
-    """
-    own = not cell.changed and not cell.cut and cell.num_tasks is cell.num_samples is None
-    return own and (updates or 0) > 0.95 * num_updates(cell)
-
-
-def measured(probes: Sequence[str], seeds: Sequence[Seed]) -> dict[str, Any]:
-    """What a target's probe found: a value a seed, or a curve a seed."""
-    if not probes or not seeds:
-        return {}
-    (probe,) = probes
-    logs = [seed.diagnostics() for seed in seeds]
-    if probe == "alignment":
-        return {
-            name: [round(float(np.nanmean(log[name])), 5) for log in logs]
-            for name in ALIGNMENTS
-            if all(np.isfinite(log.get(name, np.nan)).any() for log in logs)
-        }
-    prefix = {"look_ahead": "accuracy_", "inter_task": "inter_task_"}[probe]
-    names = tuple(name for name in logs[0] if name.startswith(prefix))
-    known = np.flatnonzero(np.isfinite(logs[0][names[0]]))
-    known = known[:: max(1, len(known) // _MOST_POINTS)]
-    curves = {name: np.array([log[name][known] for log in logs]) for name in names}
-    return {"updates": (known + 1).tolist()} | {
-        name: np.round(values, 4).tolist() for name, values in curves.items()
-    }
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _rounded(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_rounded(part) for part in value]
-    return round(value, 3) if isinstance(value, float) else value
+    over = (seed.ended or seed.status.state is SeedState.FAILED for seed in run.seeds)
+    return run if any(over) else None
 
 
 def _versions(run: Run) -> str:
     return ", ".join(f"{name} {run.environment.versions[name]}" for name in PACKAGES)
-
-
-def _revision(run: Run) -> str:
-    revision = run.environment.revision or "unknown"
-    return revision[:12] + (" with changes" if run.environment.dirty else "")

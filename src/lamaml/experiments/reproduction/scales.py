@@ -1,8 +1,8 @@
-"""How much of the paper's protocol is run.
+"""The scales of a reproduction: how much of the paper's protocol is run.
 
-`full` is all of it. `small` keeps its data, but fewer tasks, rows, glances, epochs and seeds; a
-number of it is of another experiment than the paper's, and says so. `quick` is smaller still, on
-the embedded digits: it shows that everything works.
+`full` is the paper's protocol. `small` keeps the data, with fewer tasks, rows, glances, epochs and
+seeds; its numbers are of another experiment than the paper's. `quick` runs on the embedded digits
+and shows that everything works.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from lamaml.errors import unknown_name
 
 
 class Size(NamedTuple):
-    """Of one benchmark; None for the benchmark's own."""
+    """The size of a benchmark's runs; None for the benchmark's own number."""
 
     seeds: int
     num_tasks: int | None = None
@@ -20,16 +20,16 @@ class Size(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """What is run in place of each benchmark of the paper.
+    """How much of the paper's protocol is run.
 
     Attributes:
-      name: the word for it on the command line.
-      about: what it is, in a few words.
+      name: its name on the command line.
+      about: its description in a few words.
       sizes: by benchmark.
-      stand_ins: the benchmark that is run in place of another.
-      most_glances: where a recipe has more; None for the recipe's own.
-      most_epochs: the same for epochs.
-      rates: the values of each learning rate in the robustness figures.
+      stand_ins: the benchmark that replaces another.
+      most_glances: upper limit of a recipe's glances; None for no limit.
+      most_epochs: upper limit of a recipe's epochs; None for no limit.
+      rates: the learning rates of the robustness figures.
     """
 
     name: str
@@ -80,7 +80,7 @@ SCALES = {scale.name: scale for scale in (QUICK, SMALL, FULL)}
 
 
 def scale_named(name: str) -> Scale:
-    """One of `SCALES`."""
+    """Returns one of `SCALES`."""
     if name not in SCALES:
         raise unknown_name("scale", name, SCALES)
     return SCALES[name]

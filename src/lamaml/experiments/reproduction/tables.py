@@ -1,163 +1,150 @@
-"""What was found for a target, in tables."""
+"""The tables of the paper, from outcomes: accuracies, times, alignments, and the claims."""
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from lamaml.evaluation.alignment import ALIGNMENTS
 from lamaml.experiments.reporting.table import Table
-from lamaml.experiments.reporting.tables import difference, spread
+from lamaml.experiments.reporting.tables import difference, published, spread
+from lamaml.experiments.reproduction.outcomes import Outcome
+from lamaml.experiments.reproduction.results import CellResult
 
-Outcome = Mapping[str, Any]
-"""What `outcomes.outcome` gives."""
+PAPER_SECONDS = {
+    "La-MAML": {"Rotations": (45.95, 0.38), "Permutations": (46.13, 0.42)},
+    "MER": {"Rotations": (218.03, 6.44), "Permutations": (227.11, 12.12)},
+}
+"""Table 2 of the paper: (mean, sd) by method and data."""
+PAPER_ALIGNMENTS = {
+    "CIFAR-100": {"ER": 0.00218, "C-MAML": 0.0184, "Sync": 0.0228, "La-MAML": 0.0186},
+    "TinyImagenet": {"ER": 0.00274, "C-MAML": 0.0174, "Sync": 0.0217, "La-MAML": 0.0214},
+}
+"""Table 4 of the paper: mean cosine by data and method."""
+
+Rows = tuple[list[str], list[list[str]]]
+"""Header and rows."""
 
 
 def tables(outcome: Outcome) -> list[Table]:
-    """The table of a target and, where the paper speaks of it in words, that of its claims."""
-    build = _BUILDERS.get(outcome["target"], _accuracies)
-    found = [build(outcome)]
-    if outcome["claims"]:
-        rows = [[c["verdict"], c["claim"], c["numbers"]] for c in outcome["claims"]]
-        title = "What the paper says of it"
+    """Returns the table of a target and, if the paper makes claims about it, that of the claims."""
+    build = _BUILDERS.get(outcome.target, _accuracies)
+    header, rows = build(outcome.cells)
+    found = [Table(outcome.target, title_of(outcome), header, rows)]
+    if outcome.claims:
+        claims = [[c.verdict, c.claim, c.numbers] for c in outcome.claims]
         header = ["", "claim", "ours"]
-        found.append(Table(f"{outcome['target']}-claims", title, header, rows))
+        found.append(Table(f"{outcome.target}-claims", "Claims of the paper", header, claims))
     return found
 
 
 def title_of(outcome: Outcome) -> str:
-    """What it is, and at which scale."""
-    return f"{outcome['target']}: {outcome['title']} ({outcome['scale']}: {outcome['about']})"
+    """Returns the target, its title and its scale."""
+    return f"{outcome.target}: {outcome.title} ({outcome.scale}: {outcome.about})"
 
 
-def _accuracies(outcome: Outcome) -> Table:
-    """RA and BTI, ours and the paper's, a row a cell."""
+def _accuracies(cells: Sequence[CellResult]) -> Rows:
+    """RA and BTI beside the paper's, one row per cell."""
     header = ["method", "data", "seeds"]
     for metric in ("RA", "BTI"):
         header += [metric, "paper", "difference", "verdict"]
     rows = []
-    for cell in outcome["cells"]:
+    for cell in cells:
         row = [_method(cell), _data(cell), _seeds(cell)]
         for metric in ("ra", "bti"):
-            paper = cell["paper"].get(metric)
-            ours = "*" if _all_diverged(cell) else spread(cell[metric]["mean"], cell[metric]["sd"])
-            compared = paper if not (cell["cut"] or cell["changed"] or _smaller(cell)) else None
+            found, paper = cell.metric(metric), cell.paper.get(metric)
             row += [
-                ours,
-                spread(*paper) if paper else "–",
-                difference(cell[metric]["mean"], compared),
-                cell["verdicts"].get(metric, "–"),
+                "*" if cell.diverged else spread(found.mean, found.sd),
+                published(paper),
+                difference(found.mean, paper if cell.is_paper_size else None),
+                cell.verdicts.get(metric, "–"),
             ]
         rows.append(row)
-    return Table(outcome["target"], title_of(outcome), header, rows)
+    return header, rows
 
 
-def _times(outcome: Outcome) -> Table:
-    """Training seconds a seed; the paper's are of another machine, so the share is what counts."""
-    paper = {"La-MAML": {"Rotations": (45.95, 0.38), "Permutations": (46.13, 0.42)}}
-    paper["MER"] = {"Rotations": (218.03, 6.44), "Permutations": (227.11, 12.12)}
-    longest = {
-        cell["column"]: _mean(cell["train_seconds"])
-        for cell in outcome["cells"]
-        if cell["row"] == "MER"
-    }
+def _times(cells: Sequence[CellResult]) -> Rows:
+    """Training seconds per seed. Machines differ, so the shares are what can be compared."""
+    mer = {cell.column: cell.mean_train_seconds for cell in cells if cell.row == "MER"}
     rows = []
-    for cell in outcome["cells"]:
-        ours, column = _mean(cell["train_seconds"]), cell["column"]
-        theirs, whole = paper[cell["row"]][column], longest.get(column)
-        share = f"{100 * ours / whole:.0f} %" if ours and whole else "–"
-        published = f"{100 * theirs[0] / paper['MER'][column][0]:.0f} %"
+    for cell in cells:
+        ours, whole = cell.mean_train_seconds, mer.get(cell.column)
+        paper = PAPER_SECONDS[cell.row][cell.column]
         rows.append(
             [
-                cell["row"],
+                cell.row,
                 _data(cell),
                 _seeds(cell),
-                _spread(cell["train_seconds"]),
-                spread(*theirs),
-                share,
-                published,
-                spread(cell["ra"]["mean"], cell["ra"]["sd"]),
+                _over_seeds(cell.train_seconds),
+                spread(*paper),
+                f"{100 * ours / whole:.0f} %" if ours and whole else "–",
+                f"{100 * paper[0] / PAPER_SECONDS['MER'][cell.column][0]:.0f} %",
+                spread(cell.ra.mean, cell.ra.sd),
             ]
         )
-    header = ["method", "data", "seeds", "seconds", "paper", "of MER's", "paper", "RA"]
-    return Table(outcome["target"], title_of(outcome), header, rows)
+    return ["method", "data", "seeds", "seconds", "paper", "of MER's", "paper", "RA"], rows
 
 
-def _alignments(outcome: Outcome) -> Table:
-    paper = {
-        "CIFAR-100": {"ER": 0.00218, "C-MAML": 0.0184, "Sync": 0.0228, "La-MAML": 0.0186},
-        "TinyImagenet": {"ER": 0.00274, "C-MAML": 0.0174, "Sync": 0.0217, "La-MAML": 0.0214},
-    }
+def _alignments(cells: Sequence[CellResult]) -> Rows:
     rows = []
-    for cell in outcome["cells"]:
+    for cell in cells:
         earlier, trunk, replayed = (
-            _spread(cell["measured"].get(name, []), 4) for name in ALIGNMENTS
+            _over_seeds(cell.measured.values.get(name, []), 4) for name in ALIGNMENTS
         )
-        published = f"{paper[cell['column']][cell['row']]:.4f}"
-        found = [replayed, earlier, trunk]
-        rows.append([cell["row"], _data(cell), _seeds(cell), published, *found])
+        paper = f"{PAPER_ALIGNMENTS[cell.column][cell.row]:.4f}"
+        rows.append([cell.row, _data(cell), _seeds(cell), paper, replayed, earlier, trunk])
     cosines = ["cosine, all replayed", "of earlier tasks", "and trunk alone"]
-    header = ["method", "data", "seeds", "paper", *cosines]
-    return Table(outcome["target"], title_of(outcome), header, rows)
+    return ["method", "data", "seeds", "paper", *cosines], rows
 
 
-def _inter_tasks(outcome: Outcome) -> Table:
+def _inter_tasks(cells: Sequence[CellResult]) -> Rows:
     rows = []
-    for cell in outcome["cells"]:
-        measured = cell["measured"]
-        for number, _ in enumerate(measured.get("updates", [])):
-            means = [
-                _mean([seed[number] for seed in measured[name]])
-                for name in ("inter_task_cosine_trunk", "inter_task_cosine", "inter_task_dot")
-            ]
-            words = [f"{mean:.4f}".replace("-", "−") for mean in means if mean is not None]
-            rows.append([cell["row"], _data(cell), str(number + 3), *words])
-    header = ["method", "data", "task t", "cosine, trunk alone", "cosine", "dot product"]
-    return Table(outcome["target"], title_of(outcome), header, rows)
+    for cell in cells:
+        names = ("inter_task_cosine_trunk", "inter_task_cosine", "inter_task_dot")
+        means = [cell.measured.mean_curve(name) for name in names]
+        for number in range(len(means[0])):
+            words = [f"{mean[number]:.4f}".replace("-", "−") for mean in means]
+            rows.append([cell.row, _data(cell), str(number + 3), *words])
+    return ["method", "data", "task t", "cosine, trunk alone", "cosine", "dot product"], rows
 
 
-def _look_aheads(outcome: Outcome) -> Table:
-    """The mean of each fifth of the run."""
+def _look_aheads(cells: Sequence[CellResult]) -> Rows:
+    """RA before and after the meta-update, the mean of each fifth of the run."""
     rows = []
-    for cell in outcome["cells"]:
-        measured = cell["measured"]
-        count = len(measured.get("updates", []))
+    for cell in cells:
+        updates = cell.measured.updates or []
+        count = len(updates)
         for part in range(5) if count >= 5 else ():
             span = slice(part * count // 5, (part + 1) * count // 5)
             means = [
-                _mean([value for seed in measured[name] for value in seed[span]])
+                cell.measured.mean_curve(name)[span].mean()
                 for name in ("accuracy_inner", "accuracy_after")
             ]
-            words = [f"{100 * mean:.1f}" for mean in means if mean is not None]
-            last = measured["updates"][span][-1]
-            rows.append([cell["row"], _data(cell), f"up to {last:,}", *words])
-    header = ["method", "data", "updates", "RA at θ_K", "RA at θ_0"]
-    return Table(outcome["target"], title_of(outcome), header, rows)
+            words = [f"{100 * mean:.1f}" for mean in means]
+            rows.append([cell.row, _data(cell), f"up to {updates[span][-1]:,}", *words])
+    return ["method", "data", "updates", "RA at θ_K", "RA at θ_0"], rows
 
 
-def _robustness(outcome: Outcome) -> Table:
+def _robustness(cells: Sequence[CellResult]) -> Rows:
     rows = [
-        [cell["row"], cell["column"], _seeds(cell), spread(cell["ra"]["mean"], cell["ra"]["sd"])]
-        for cell in outcome["cells"]
+        [cell.row, cell.column, _seeds(cell), spread(cell.ra.mean, cell.ra.sd)] for cell in cells
     ]
-    return Table(outcome["target"], title_of(outcome), ["method", "rate", "seeds", "RA"], rows)
+    return ["method", "rate", "seeds", "RA"], rows
 
 
-def _elapsed(outcome: Outcome) -> Table:
+def _elapsed(cells: Sequence[CellResult]) -> Rows:
     rows = [
         [
-            cell["row"],
+            cell.row,
             _data(cell),
             _seeds(cell),
-            spread(_mean(cell["train_seconds"]), None, 1),
-            spread(cell["ra"]["mean"], cell["ra"]["sd"]),
+            spread(cell.mean_train_seconds, None, 1),
+            spread(cell.ra.mean, cell.ra.sd),
         ]
-        for cell in outcome["cells"]
+        for cell in cells
     ]
-    header = ["method", "data", "seeds", "seconds", "RA"]
-    return Table(outcome["target"], title_of(outcome), header, rows)
+    return ["method", "data", "seeds", "seconds", "RA"], rows
 
 
-_BUILDERS: dict[str, Callable[[Outcome], Table]] = {
+_BUILDERS: dict[str, Callable[[Sequence[CellResult]], Rows]] = {
     "table2": _times,
     "table4": _alignments,
     "figure-intertask": _inter_tasks,
@@ -168,37 +155,25 @@ _BUILDERS: dict[str, Callable[[Outcome], Table]] = {
 }
 
 
-def _data(cell: Mapping[str, Any]) -> str:
-    """The column, and how much of it was run."""
-    sizes = {"tasks": cell["num_tasks"], "rows": cell["num_samples"]}
+def _data(cell: CellResult) -> str:
+    """Returns the column, and how much of it was run."""
+    sizes = {"tasks": cell.num_tasks, "rows": cell.num_samples}
     words = [f"{size} {name}" for name, size in sizes.items() if size is not None]
-    column = f"digits as {cell['column']}" if "digits" in cell["benchmark"] else cell["column"]
-    return f"{column} ({', '.join(words)})" if words else str(column)
+    column = f"digits as {cell.column}" if "digits" in cell.benchmark else cell.column
+    return f"{column} ({', '.join(words)})" if words else column
 
 
-def _method(cell: Mapping[str, Any]) -> str:
-    """The row, marked where its settings were chosen so as to come near the paper's number."""
-    return f"{cell['row']} (tuned)" if cell["preset"] == "tuned" else str(cell["row"])
+def _method(cell: CellResult) -> str:
+    """Returns the row, marked where its settings were tuned towards the paper's number."""
+    return f"{cell.row} (tuned)" if cell.preset == "tuned" else cell.row
 
 
-def _smaller(cell: Mapping[str, Any]) -> bool:
-    return cell["num_tasks"] is not None or cell["num_samples"] is not None
-
-
-def _seeds(cell: Mapping[str, Any]) -> str:
-    finished = sum(status == "finished" for status in cell["statuses"])
-    count = len(cell["statuses"])
+def _seeds(cell: CellResult) -> str:
+    finished = sum(status == "finished" for status in cell.statuses)
+    count = len(cell.statuses)
     return str(count) if finished == count else f"{finished} of {count}"
 
 
-def _all_diverged(cell: Mapping[str, Any]) -> bool:
-    return set(cell["statuses"]) == {"diverged"}
-
-
-def _spread(values: Sequence[float], digits: int = 2) -> str:
-    return spread(_mean(values), statistics.stdev(values) if len(values) > 1 else None, digits)
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+def _over_seeds(values: Sequence[float], digits: int = 2) -> str:
+    mean = statistics.fmean(values) if values else None
+    return spread(mean, statistics.stdev(values) if len(values) > 1 else None, digits)

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, as lists of cells (§5 of the algorithms' description)."""
+"""The tables and figures of the paper, as lists of cells."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -13,19 +13,14 @@ class Target(NamedTuple):
     """A table or a figure.
 
     Attributes:
-      name: the word for it on the command line.
+      name: its name on the command line.
       title: what it shows.
-      paper_cells: what has to be run for it at a scale.
+      cells: returns its cells at a scale.
     """
 
     name: str
     title: str
-    paper_cells: Callable[[Scale], list[Cell]]
-
-    def cells(self, scale: Scale, num_tasks: int | None = None) -> list[Cell]:
-        """What has to be run for it; `num_tasks` tasks in place of the scale's number."""
-        found = self.paper_cells(scale)
-        return [one._replace(num_tasks=num_tasks or one.num_tasks) for one in found]
+    cells: Callable[[Scale], list[Cell]]
 
 
 METHODS = {
@@ -54,7 +49,7 @@ RATES = {
     "sync_la_maml": {"α₀": "initial_rate", "η": "hyper_rate", "β": "outer_rate"},
     "la_maml": {"α₀": "initial_rate", "η": "hyper_rate"},
 }
-"""The learning rates that the robustness figures vary, by symbol."""
+"""The learning rates that the robustness figures vary, by learner and symbol."""
 
 _TABLE1 = ("online", "ewc", "gem", "mer", "c_maml", "sync_la_maml", "la_maml")
 _TABLE3 = (
@@ -87,11 +82,11 @@ def _table3(scale: Scale) -> list[Cell]:
             if protocol == "multiple":
                 joint = (f"joint_{benchmark}", "online")
                 found.append(cell(scale, "IID", column, *joint, protocol=protocol))
-            there_are = recipes.cells(benchmark)
+            known = recipes.cells(benchmark)
             found += [
                 cell(scale, METHODS[learner], column, benchmark, learner, protocol=protocol)
                 for learner in _TABLE3
-                if (protocol, learner) in there_are
+                if (protocol, learner) in known
             ]
     return found
 
@@ -166,7 +161,7 @@ TARGETS = {
 
 
 def targets_named(names: list[str]) -> list[Target]:
-    """Targets by name, in the paper's order; "all" for every one."""
+    """Returns targets by name, in the paper's order; "all" stands for every target."""
     for name in names:
         if name not in ("all", *TARGETS):
             raise unknown_name("table or figure", name, ("all", *TARGETS))
