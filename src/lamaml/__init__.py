@@ -1,10 +1,15 @@
-"""Learning from a stream without forgetting: La-MAML, its variants and its baselines."""
+"""Learning from a stream without forgetting: La-MAML, its variants and its baselines.
+
+Everything is imported when it is first used: `import lamaml` alone loads neither JAX nor
+scikit-learn.
+"""
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lamaml import evaluation, learners, memory, models, streams, testing
     from lamaml.estimators import (
         LaMAMLClassifier,
         LaMAMLRegressor,
@@ -12,6 +17,9 @@ if TYPE_CHECKING:
         plot_forgetting,
         plot_rates,
     )
+    from lamaml.experiments.running.run import load_run, run
+    from lamaml.streams import load_stream
+    from lamaml.training import Schedule, train
 
 try:
     __version__ = version("lamaml")
@@ -21,15 +29,44 @@ except PackageNotFoundError:  # run from a source tree that is not installed
 __all__ = [
     "LaMAMLClassifier",
     "LaMAMLRegressor",
+    "Schedule",
     "__version__",
     "evaluate_prequential",
+    "evaluation",
+    "learners",
+    "load_run",
+    "load_stream",
+    "memory",
+    "models",
     "plot_forgetting",
     "plot_rates",
+    "run",
+    "streams",
+    "testing",
+    "train",
 ]
+_HOMES = {
+    "LaMAMLClassifier": "lamaml.estimators",
+    "LaMAMLRegressor": "lamaml.estimators",
+    "Schedule": "lamaml.training",
+    "evaluate_prequential": "lamaml.estimators",
+    "load_run": "lamaml.experiments.running.run",
+    "load_stream": "lamaml.streams",
+    "plot_forgetting": "lamaml.estimators",
+    "plot_rates": "lamaml.estimators",
+    "run": "lamaml.experiments.running.run",
+    "train": "lamaml.training",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """An estimator, imported when it is first asked for: `import lamaml` alone loads nothing."""
+    """Import a public name when it is first used."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     if name in __all__:
-        return getattr(import_module("lamaml.estimators"), name)
+        return import_module(f"lamaml.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,6 +25,15 @@ def plot_rates(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Axes":
 
     Returns:
       The axes.
+
+    Example:
+      >>> from matplotlib.figure import Figure
+      >>> from sklearn.datasets import load_digits
+      >>> from lamaml import LaMAMLClassifier
+      >>> X, y = load_digits(return_X_y=True)
+      >>> model = LaMAMLClassifier(random_state=0).partial_fit(X[:300], y[:300])
+      >>> plot_rates(model, Figure().subplots()).get_xlabel()
+      'learning rate'
     """
     fitted = estimator._require_fitted()
     layers = learning_rates(fitted)
@@ -53,6 +62,17 @@ def plot_forgetting(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Ax
 
     Returns:
       The axes.
+
+    Example:
+      >>> from matplotlib.figure import Figure
+      >>> from sklearn.datasets import load_digits
+      >>> from lamaml import LaMAMLClassifier
+      >>> X, y = load_digits(return_X_y=True)
+      >>> model = LaMAMLClassifier(held_out=0.1, random_state=0)
+      >>> for start in range(0, 600, 100):
+      ...     model = model.partial_fit(X[start : start + 100], y[start : start + 100])
+      >>> plot_forgetting(model, Figure().subplots()).get_ylabel()
+      'accuracy of held-out rows'
     """
     fitted = estimator._require_fitted()
     then, now = held_out_scores(fitted)

@@ -30,6 +30,10 @@ class Schedule:
     """How a stream is presented: batches, epochs over each task, glances at each batch.
 
     A single pass is one epoch with several glances; multiple passes are several epochs.
+
+    Example:
+      >>> Schedule(epochs=2).batch_size
+      10
     """
 
     batch_size: int = 10
@@ -74,6 +78,17 @@ def train(
 
     Raises:
       Diverged: a loss or a number of the state is no longer finite.
+
+    Example:
+      >>> from lamaml import learners, load_stream, models
+      >>> stream = load_stream("digits_rotations", seed=0, num_tasks=2, num_samples=50)
+      >>> model = models.mlp(64, stream.num_classes)
+      >>> loss = models.cross_entropy(model.apply)
+      >>> learner = learners.er(loss, learning_rate=0.1, memory_size=50)
+      >>> for at in train(stream, model, learner, Schedule(epochs=5), seed=0):
+      ...     pass
+      >>> at.task, bool(at.retained > 0.5)
+      (2, True)
     """
     require(every > 0, "every", every, "at least 1")
     require(split in SPLITS, "split", split, " or ".join(SPLITS))
