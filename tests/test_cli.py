@@ -408,7 +408,16 @@ def heeding_ctrl_c(words: list[str]) -> list[str]:
 
 
 def test_help_has_examples_and_loads_quickly(lamaml: Lamaml) -> None:
-    for words in ((), ("list",), ("run",), ("resume",), ("demo",), ("bench",), ("report",)):
+    for words in (
+        (),
+        ("list",),
+        ("run",),
+        ("resume",),
+        ("demo",),
+        ("bench",),
+        ("report",),
+        ("predict",),
+    ):
         code, out, error = lamaml(*words, "--help")
         assert (code, error) == (0, "")
         assert "Examples" in out
@@ -526,3 +535,31 @@ def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyP
     assert "points more than online" in out
     assert {path.name for path in Path("demo").iterdir()} == {"online", "er"}
     assert "digits_rotations, single pass" in Path("pages/demo.html").read_text("utf-8")
+
+
+def test_predict_answers_with_the_labels_of_the_data(lamaml: Lamaml) -> None:
+    x, y = np.eye(2)[np.arange(60) % 2], np.array(["cat", "dog"])[np.arange(60) % 2]
+    np.savez("mine.npz", x=x, y=y)
+    made = lamaml(
+        "run", "arrays", "er", "--set", "path=mine.npz", "--set", "epochs=5", "--out", "r"
+    )
+    assert made[0] == 0
+    np.savez("new.npz", x=np.eye(2))
+    assert lamaml("predict", "r", "new.npz") == (0, "cat\ndog\n", "")
+    assert lamaml("predict", "r", "new.npz", "--out", "a.csv")[1] == "Predictions: a.csv\n"
+    assert Path("a.csv").read_text() == "y\ncat\ndog\n"
+    assert lamaml("predict", "r", "new.npz", "--seed", "0", "--out", "a.npz")[0] == 0
+    with np.load("a.npz") as answers:
+        assert answers["y"].tolist() == ["cat", "dog"]
+    np.savez("other.npz", z=np.eye(2))
+    Path("text.npz").write_text("no archive")
+    for arguments, words in {
+        "r none.npz": "does not exist",
+        "r other.npz": "array x",
+        "r text.npz": "NPZ",
+        "r new.npz --seed 7": "seed = 7",
+        "r new.npz --task 5": "task = 5",
+        "r new.npz --out a.txt": "must be a file that ends in .npz or .csv",
+        "nowhere new.npz": "not a run folder",
+    }.items():
+        assert words in complaint(lamaml("predict", *arguments.split()))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lamaml.cli import bench, demo, report, reproduce, resume, run
+from lamaml.cli import bench, demo, predict, report, reproduce, resume, run
 from lamaml.cli import list as listing
 from lamaml.cli.shared import print_error
 from lamaml.errors import LamamlError
@@ -23,6 +23,7 @@ COMMANDS: tuple[tuple[str, Callable[..., Any], Sequence[str]], ...] = (
     ("run", run.run, run.EXAMPLES),
     ("resume", resume.resume, resume.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
+    ("predict", predict.predict, predict.EXAMPLES),
     ("reproduce", reproduce.reproduce, reproduce.EXAMPLES),
     ("bench", bench.bench, bench.EXAMPLES),
 )

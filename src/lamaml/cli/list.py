@@ -6,11 +6,18 @@ EXAMPLES = ("lamaml list", "lamaml list --json")
 
 
 def list_(as_json: Json = False) -> None:
-    """List benchmarks, learners and the recipes for them."""
-    from lamaml.experiments.recipes.catalogue import benchmarks, learners, listing
+    """List benchmarks, learners and the recipes for them; those of other packages too."""
+    from lamaml._registry import entry_point_names
+    from lamaml.experiments.recipes.catalogue import Benchmark, benchmarks, learners, listing
 
+    added = {
+        kind: {name: f"from {value}" for name, value in entry_point_names(kind).items()}
+        for kind in ("learner", "stream")
+    }
+    streams = [Benchmark(name, about, name, []) for name, about in added["stream"].items()]
+    streams, algorithms = benchmarks() + streams, learners() | added["learner"]
     if as_json:
-        streams = [b._asdict() | {"cells": [c._asdict() for c in b.cells]} for b in benchmarks()]
-        print_json({"streams": streams, "learners": learners()})
+        found = [b._asdict() | {"cells": [c._asdict() for c in b.cells]} for b in streams]
+        print_json({"streams": found, "learners": algorithms})
     else:
-        print_table(listing(benchmarks(), learners()))
+        print_table(listing(streams, algorithms))
