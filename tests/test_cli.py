@@ -17,6 +17,7 @@ from lamaml.bench import Measurements
 from lamaml.cli import demo, main
 from lamaml.cli.shared import print_table
 from lamaml.experiments.reporting.table import Table
+from lamaml.experiments.storing.environment import Environment
 from processes import children, is_alive
 
 SMALL = ("--tasks", "2", "--samples", "30")
@@ -514,7 +515,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
                 "programs_compiled": 7,
             }
         ],
-        "environment": {},
+        "environment": Environment({}).to_json(),
     }
     found = Measurements.from_json(measured)
     monkeypatch.setattr("lamaml.bench.measure", lambda on_progress: found)

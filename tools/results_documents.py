@@ -84,10 +84,11 @@ def _tables(outcome: Outcome) -> str:
 def _bench(measured: Measurements) -> str:
     rates = [f"{rate:.0f} ({count})" for count, rate in measured.gemm_gflops.items()]
     where = measured.environment
-    versions = ", ".join(f"{name} {where['versions'][name]}" for name in PACKAGES)
+    versions = ", ".join(f"{name} {where.versions[name]}" for name in PACKAGES)
+    revision = (where.revision or "unknown")[:12]
     notes = (
         f"Matrix products in GFLOP/s (number of threads): {', '.join(rates)}; "
-        f"{where['cpus']} cores, {where['machine']}; {versions}; code {where['revision'][:12]}."
+        f"{where.cpus} cores, {where.machine}; {versions}; code {revision}."
     )
     return f"{measured.update_table.markdown}\n\n{notes}"
 

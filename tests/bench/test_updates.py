@@ -7,6 +7,7 @@ from rich.console import Console
 
 from lamaml.bench import Measurements, run, updates
 from lamaml.bench.results import EstimatorLatency, GemTime, MerTime, UpdateTime
+from lamaml.experiments.storing.environment import Environment
 from lamaml.learners import LEARNERS
 
 WEIGHTS = 784 * 100 + 100 * 100 + 100 * 10  # of the MLP, each used once a row
@@ -65,7 +66,7 @@ def test_measurements_are_read_as_they_were_written() -> None:
         for threads in (1, 2)
     ]
     records = [*times, MerTime(1, 30.0, 3.0, 10.0), GemTime(1, 10, 5.0)]
-    found = Measurements.collect(records, {"machine": "x"})
+    found = Measurements.collect(records, Environment({"jax": "0.10"}, machine="x"))
     assert found.gemm_gflops == {"1": 90.0, "2": 180.0}
     assert Measurements.from_json(json.loads(json.dumps(found.to_json()))) == found
     assert found.update_table.header[3:] == ["ms, 1 thread", "share", "ms, 2 threads", "share"]
@@ -80,7 +81,7 @@ def test_the_printed_table() -> None:
     ]
     console = Console(width=200)
     with console.capture() as capture:
-        console.print(Measurements.collect(records, {}).terminal)
+        console.print(Measurements.collect(records, Environment({})).terminal)
     text = capture.get()
     assert "100 GFLOP/s with 1, 190 GFLOP/s with 2 threads" in text
     assert "2.00      50.0    50 %" in text

@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from lamaml.experiments.reporting.table import Table
+from lamaml.experiments.storing.environment import Environment
 
 
 @dataclass(frozen=True)
@@ -119,10 +120,10 @@ class Measurements:
     gem: Sequence[GemTime]
     checkpoints: Sequence[CheckpointCost]
     estimator: Sequence[EstimatorLatency]
-    environment: Mapping[str, Any]
+    environment: Environment
 
     @classmethod
-    def collect(cls, records: Sequence[Record], environment: Mapping[str, Any]) -> "Measurements":
+    def collect(cls, records: Sequence[Record], environment: Environment) -> "Measurements":
         """Sorts records by their kind."""
         rates: dict[str, float] = {}
         kinds: dict[str, list[Any]] = {name: [] for name in RECORDS}
@@ -141,8 +142,8 @@ class Measurements:
     def from_json(cls, value: Mapping[str, Any]) -> "Measurements":
         """Reads what `to_json` returned."""
         records = {name: [kind(**row) for row in value[name]] for name, kind in RECORDS.items()}
-        rates, environment = value["gemm_gflops"], value["environment"]
-        return cls(gemm_gflops=rates, environment=environment, **records)
+        environment = Environment.from_json(value["environment"])
+        return cls(gemm_gflops=value["gemm_gflops"], environment=environment, **records)
 
     @property
     def update_table(self) -> Table:

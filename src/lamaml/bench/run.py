@@ -61,7 +61,7 @@ def measure(
                 if done.returncode:
                     raise RuntimeError(f"measuring {part} with {count} threads failed")
                 records += [RECORDS[kind](**row) for kind, row in json.loads(done.stdout)]
-    return Measurements.collect(records, Environment.here().to_json())
+    return Measurements.collect(records, Environment.here())
 
 
 def measure_part(part: str, threads: int) -> None:
