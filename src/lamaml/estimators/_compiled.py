@@ -118,7 +118,7 @@ def update_batches(
         state, finite = update(jnp.int32(0), start)
     else:
         state, finite = jax.lax.fori_loop(0, num_batches * glances, update, start)
-    # A sum is finite only if its numbers are, and a tenth of an update cheaper than `all_finite`.
+    # A sum is finite only if its numbers are; it is a little faster than `all_finite`.
     totals = (jnp.sum(leaf) for leaf in jax.tree.leaves(network_shaped(state)))
     return state, finite & jnp.isfinite(sum(totals, jnp.zeros(())))
 
