@@ -192,19 +192,6 @@ def read_record(path: Path, from_json: Callable[[dict[str, Any]], _Record]) -> _
         return from_json(json.loads(path.read_text("utf-8")))
 
 
-def read_object(path: Path, names: set[str]) -> dict[str, Any]:
-    """A JSON object that has at least these names.
-
-    Raises:
-      DataCorrupt: the file is missing or lacks a name.
-    """
-    with reading(path):
-        value: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if missing := names - set(value):
-            raise ValueError(f"it lacks {', '.join(sorted(missing))}")
-        return value
-
-
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn any failure to parse a file into DataCorrupt."""
