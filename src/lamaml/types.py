@@ -59,11 +59,28 @@ class Learner(NamedTuple):
     predict: Callable[[State, jax.Array, jax.Array], jax.Array] | None = None  # (state, x, task)
 
 
+class FirstLayer(NamedTuple):
+    """A first layer that is affine in the data, and the rest of its network.
+
+    apply(params, x) = above(params, inputs(x) @ weight.T + bias), with weight and bias from
+    params[name]; `above` reads the other layers of params only.
+    """
+
+    name: str  # of the layer in params: {"weight": (units, inputs), "bias": (units,)}
+    inputs: Callable[[jax.Array], jax.Array]  # (x) -> (n, inputs)
+    above: Callable[[Params, jax.Array], jax.Array]  # (params, pre-activations) -> outputs
+
+
 class Model(NamedTuple):
-    """A network as a pair of pure functions."""
+    """A network as a pair of pure functions.
+
+    A network whose first layer is affine in the data may say so in `first_layer`: the look-ahead is
+    then computed without unrolling that layer.
+    """
 
     init: Callable[[jax.Array], Params]  # (key)
-    apply: Callable[[Params, jax.Array], jax.Array]  # (params, x) -> logits
+    apply: Callable[[Params, jax.Array], jax.Array]  # (params, x) -> outputs
+    first_layer: FirstLayer | None = None
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def checkpoint_cost(threads: int) -> CheckpointCost:
     """
     stream, model = _two_tasks(), mlp(784, 10)
     learner = la_maml(
-        cross_entropy(model.apply),
+        cross_entropy(model),
         initial_rate=0.01,
         hyper_rate=0.01,
         inner_steps=10,

@@ -44,7 +44,7 @@ def estimator_latency(threads: int) -> EstimatorLatency:
 def bare_update(x: np.ndarray, y: np.ndarray) -> Callable[[], Any]:
     """Returns the compiled update of La-MAML alone, with the settings of the classifier."""
     model = mlp(784, 10)
-    learner = la_maml(cross_entropy(model.apply), **learner_settings("la_maml", {}, 200))
+    learner = la_maml(cross_entropy(model), **learner_settings("la_maml", {}, 200))
     rows = jnp.asarray(x), jnp.asarray(y, jnp.int32), jnp.zeros(10, jnp.int32), jnp.ones(10)
     batch, key = Batch(*rows), jax.random.key(0)
     update = jax.jit(learner.update, donate_argnums=0)

@@ -117,7 +117,7 @@ def problem(model: str) -> tuple[Model, Loss]:
     """Returns the network and loss of MNIST (`mlp`) or CIFAR-100 (`cnn`)."""
     network = MODELS[model](ROW_SHAPE[model], NUM_OUTPUTS[model])
     heads = task_heads(NUM_OUTPUTS[model], None if model == "mlp" else 5)
-    return network, cross_entropy(network.apply, heads)
+    return network, cross_entropy(network, heads)
 
 
 def rows_of(model: str, count: int, task: int = 0) -> Batch:

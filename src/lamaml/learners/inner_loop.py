@@ -5,26 +5,20 @@
 First order treats every g_i as a constant, so no gradient flows back through the loop:
     ∇_θ L̄ = Σ_r w_r L'(θ_r),      ∇_α L̄ = −Σ_r w_r L'(θ_r) ⊙ Σ_{i<r} g_i            (eq. 5)
 both accumulated forwards in the loop. Second order differentiates the loop itself.
+Where the network's first layer is affine in the data, `function_space` computes the same numbers
+without unrolling that layer.
 """
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from lamaml.errors import require, unknown_name
+from lamaml.learners.function_space import MetaGradient, meta_gradient_above
 from lamaml.learners.gradients import clamp, descend, positive, where_positive
+from lamaml.models import NetworkLoss
 from lamaml.types import Batch, Loss, Params
 
 META_LOSSES = ("mean", "sum", "last")
-
-
-class MetaGradient(NamedTuple):
-    """The meta-loss and its gradients."""
-
-    loss: jax.Array  # L̄
-    params: Params  # ∇_θ L̄
-    rates: Params  # ∇_α L̄
 
 
 def unrolled(steps: Batch) -> int:
@@ -99,7 +93,7 @@ def meta_gradient(
       params: θ, the slow weights; never changed here.
       rates: α, a tree like params.
       batch: b, the new rows.
-      meta_batch: b_m, the rows of the meta-loss.
+      meta_batch: b_m, the rows of the meta-loss: replayed rows, then those of b.
       inner_steps: K, the number of fast updates the batch is divided into.
       first_order: treat the inner gradients as constants.
       meta_loss: "mean" or "sum" over the steps, or the "last" step.
@@ -108,9 +102,24 @@ def meta_gradient(
     """
     steps = chunks(batch, inner_steps)
     weights = step_weights(steps, meta_loss)
-    differentiate = _first_order if first_order else _second_order
     used = positive(rates) if clip_inner_rates else rates
-    ahead = differentiate(loss, params, used, steps, weights, meta_batch, inner_clamp)
+    if isinstance(loss, NetworkLoss) and loss.first_layer and inner_clamp is None:
+        first, of_outputs = loss.first_layer, loss.of_outputs
+        ahead = meta_gradient_above(
+            lambda above, z, rows: of_outputs(first.above(above, z), rows),
+            first.name,
+            first.inputs(meta_batch.x),
+            params,
+            used,
+            steps,
+            weights,
+            meta_batch,
+            num_new=len(batch.y),
+            first_order=first_order,
+        )
+    else:
+        differentiate = _first_order if first_order else _second_order
+        ahead = differentiate(loss, params, used, steps, weights, meta_batch, inner_clamp)
     return ahead._replace(rates=where_positive(ahead.rates, rates)) if clip_inner_rates else ahead
 
 

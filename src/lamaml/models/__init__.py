@@ -6,6 +6,7 @@ from lamaml.models.adapters import from_equinox, from_flax, from_keras
 from lamaml.models.cnn import cnn
 from lamaml.models.losses import (
     Heads,
+    NetworkLoss,
     cross_entropy,
     head_mask,
     squared_error,
@@ -21,6 +22,7 @@ MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn}
 __all__ = [
     "MODELS",
     "Heads",
+    "NetworkLoss",
     "cnn",
     "cross_entropy",
     "from_equinox",

@@ -5,15 +5,19 @@ module that reads it. None stands for one head that all tasks share.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamaml.types import Batch, Loss, Params
+from lamaml.types import Batch, FirstLayer, Model, Params
 
 Heads = np.ndarray | jax.Array | None
 """A (tasks, outputs) table of booleans, or None where all tasks share one head."""
+
+Apply = Callable[[Params, jax.Array], jax.Array]
+"""A network: (params, x) -> outputs."""
 
 _CLOSED = -1e30  # a closed output's logit: finite, so that 0 · logit stays 0
 
@@ -41,36 +45,57 @@ def head_mask(logits: jax.Array, task: jax.Array, heads: Heads) -> jax.Array:
     return jnp.where(jnp.asarray(heads)[task], logits, _CLOSED)
 
 
-def cross_entropy(apply: Callable[[Params, jax.Array], jax.Array], heads: Heads = None) -> Loss:
+@dataclass(frozen=True, eq=False)
+class NetworkLoss:
+    """The loss of a network: a function of (params, batch) that knows the network's first layer."""
+
+    apply: Apply
+    of_outputs: Callable[[jax.Array, Batch], jax.Array]  # (outputs, batch) -> weighted mean
+    first_layer: FirstLayer | None
+
+    def __call__(self, params: Params, batch: Batch) -> jax.Array:
+        """Return the weighted mean loss of the rows."""
+        return self.of_outputs(self.apply(params, batch.x), batch)
+
+
+def cross_entropy(network: Model | Apply, heads: Heads = None) -> NetworkLoss:
     """Return the weighted mean cross-entropy of a batch, each row over the head of its own task.
 
     Args:
-      apply: the network, (params, x) -> logits.
+      network: a Model, or a function (params, x) -> logits.
       heads: which outputs belong to each task; None where all tasks share one head.
     """
 
-    def loss(params: Params, batch: Batch) -> jax.Array:
-        logits = head_mask(apply(params, batch.x), batch.task, heads)
+    def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
+        logits = head_mask(outputs, batch.task, heads)
         # A product with the one-hot label: the gradient of an indexed read is a slow scatter.
         label = jax.nn.one_hot(batch.y, logits.shape[-1])
         surprise = jax.nn.logsumexp(logits, axis=-1) - jnp.sum(label * logits, axis=-1)
         return weighted_mean(surprise, batch.weight)
 
-    return loss
+    return _network_loss(network, of_outputs)
 
 
-def squared_error(apply: Callable[[Params, jax.Array], jax.Array]) -> Loss:
+def squared_error(network: Model | Apply) -> NetworkLoss:
     """Return half the weighted mean squared error of a batch, for a network with one output.
 
     Args:
-      apply: the network, (params, x) -> outputs; `batch.y` holds the targets in their unit.
+      network: a Model, or a function (params, x) -> outputs; `batch.y` holds the targets in their
+        unit.
     """
 
-    def loss(params: Params, batch: Batch) -> jax.Array:
-        errors = apply(params, batch.x)[:, 0] - batch.y
-        return weighted_mean(jnp.square(errors) / 2, batch.weight)
+    def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
+        return weighted_mean(jnp.square(outputs[:, 0] - batch.y) / 2, batch.weight)
 
-    return loss
+    return _network_loss(network, of_outputs)
+
+
+def _network_loss(
+    network: Model | Apply, of_outputs: Callable[[jax.Array, Batch], jax.Array]
+) -> NetworkLoss:
+    if isinstance(network, Model):
+        return NetworkLoss(network.apply, of_outputs, network.first_layer)
+    return NetworkLoss(network, of_outputs, None)
 
 
 def weighted_mean(values: jax.Array, weight: jax.Array) -> jax.Array:

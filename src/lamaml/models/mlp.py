@@ -8,7 +8,7 @@ import numpy as np
 
 from lamaml.errors import require
 from lamaml.models.layers import affine, init_layers, initializer_named
-from lamaml.types import Model, Params
+from lamaml.types import FirstLayer, Model, Params
 
 
 def mlp(
@@ -17,6 +17,7 @@ def mlp(
     *,
     hidden_sizes: Sequence[int] = (100, 100),
     initializer: str = "kaiming_normal",
+    function_space: bool = True,
 ) -> Model:
     """Return a multi-layer perceptron on flattened rows.
 
@@ -25,6 +26,8 @@ def mlp(
       num_outputs: number of logits.
       hidden_sizes: units per hidden layer.
       initializer: "kaiming_normal" (La-MAML) or "xavier_uniform" (MER, GEM and their baselines).
+      function_space: declare the first layer affine, so that the look-ahead need not unroll it;
+        False forces the general path, which gives the same numbers to rounding.
 
     Example:
       >>> import jax, jax.numpy as jnp
@@ -45,10 +48,16 @@ def mlp(
     def init(key: jax.Array) -> Params:
         return init_layers(sizes, draw, key)
 
-    def apply(params: Params, x: jax.Array) -> jax.Array:
-        x = x.reshape(len(x), -1)
-        for name in names[:-1]:
-            x = jax.nn.relu(affine(params[name], x))
-        return affine(params["head"], x)
+    def inputs(x: jax.Array) -> jax.Array:
+        return x.reshape(len(x), -1)
 
-    return Model(init, apply)
+    def above(params: Params, z: jax.Array) -> jax.Array:
+        for name in names[1:]:
+            z = affine(params[name], jax.nn.relu(z))
+        return z
+
+    def apply(params: Params, x: jax.Array) -> jax.Array:
+        return above(params, affine(params[names[0]], inputs(x)))
+
+    declared = FirstLayer(names[0], inputs, above) if function_space else None
+    return Model(init, apply, declared)

@@ -44,7 +44,7 @@ class Subject:
         facts |= {"num_classes": num_classes, "task_size": TASK_SIZE}
         asked = {name: fact for name, fact in facts.items() if name in self.parameters}
         changed = {name: value for name, value in changes.items() if name in self.parameters}
-        return self.builder(cross_entropy(model.apply, heads), **(asked | self.settings | changed))
+        return self.builder(cross_entropy(model, heads), **(asked | self.settings | changed))
 
     def small(self, **changes: Any) -> Learner:
         """Returns a learner, built anew, for the small problem."""

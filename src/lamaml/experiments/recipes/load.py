@@ -233,7 +233,7 @@ def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, 
     known["apply"] = model.apply
     known["heads"] = task_heads(known["num_classes"], known["classes_per_task"])
     wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
-    loss = cross_entropy(model.apply, known["heads"])
+    loss = cross_entropy(model, known["heads"])
     return model, loss, builder(loss, **wanted, **settings["learner"])
 
 
