@@ -20,7 +20,8 @@ class Batch(NamedTuple):
 
     Rows of weight 0 are padding: they enter no loss and no memory. `first` and `last` say whether
     this is the first, and the last, glance at these rows in the first pass over them: memories
-    store rows in one of the two. Memories store `position` as well where a batch has it.
+    store rows in one of the two. Memories store `position` and `extra` as well where a batch has
+    them.
     """
 
     x: jax.Array  # (n, ...) float32
@@ -30,6 +31,7 @@ class Batch(NamedTuple):
     first: jax.Array | bool = True
     last: jax.Array | bool = True
     position: jax.Array | None = None  # (n,) int32, the row's number in the stream
+    extra: Params = None  # a pytree of (n, ...) arrays: what a learner keeps with each row
 
     def at_glance(
         self, glance: jax.Array | int, glances: int, *, is_first_pass: jax.Array | bool

@@ -3,6 +3,8 @@
 import jax
 import pytest
 from problems import (
+    HEADS,
+    MODEL,
     assert_close,
     assert_same_bits,
     compiled,
@@ -11,7 +13,17 @@ from problems import (
     network_params,
 )
 
-from lamaml.learners import c_maml, er, la_er, la_maml, online, sync_la_maml
+from lamaml.learners import (
+    averaged,
+    c_maml,
+    dark_la_maml,
+    der,
+    er,
+    la_er,
+    la_maml,
+    online,
+    sync_la_maml,
+)
 
 NUM_UPDATES = 6
 SHARED = {"memory_size": 10, "replay_size": 4, "max_norm": 1.0}
@@ -92,3 +104,41 @@ def test_what_is_switched_off_matters():
     for name, bias in biases.items():
         for other, other_bias in biases.items():
             assert name == other or abs(bias - other_bias).max() > 1e-4, (name, other)
+
+
+@ORDERS
+def test_dark_la_maml_without_dark_weight_is_la_maml_to_the_bit(first_order):
+    same = {"initial_rate": 0.2, "hyper_rate": 0.1, "inner_steps": 3, "first_order": first_order}
+    for one, other in zip(
+        follow(_dark_la_maml, **same, **SHARED), follow(la_maml, **same, **SHARED), strict=True
+    ):
+        assert_same_bits((one.params, one.rates), (other.params, other.rates))
+        assert_same_bits(one.memory._replace(extra=None), other.memory)
+
+
+def test_der_without_dark_weight_is_er():
+    for one, other in zip(
+        follow(_der, learning_rate=0.2, **SHARED),
+        follow(er, learning_rate=0.2, **SHARED),
+        strict=True,
+    ):
+        assert_same_bits(one.params, other.params)
+
+
+def test_the_average_without_decay_is_the_learner():
+    plain = follow(er, learning_rate=0.2, **SHARED)
+    for one, other in zip(follow(_averaged_er, learning_rate=0.2, **SHARED), plain, strict=True):
+        assert_same_bits(one.learned, other)
+        assert_same_bits(one.params, other.params)
+
+
+def _dark_la_maml(loss, **settings):
+    return dark_la_maml(loss, apply=MODEL.apply, heads=HEADS, dark_weight=0.0, **settings)
+
+
+def _der(loss, **settings):
+    return der(loss, apply=MODEL.apply, heads=HEADS, dark_weight=0.0, **settings)
+
+
+def _averaged_er(loss, **settings):
+    return averaged(er(loss, **settings), decay=0.0)

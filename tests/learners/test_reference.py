@@ -30,7 +30,7 @@ SETTINGS = {
 }
 
 
-def build(name, argv):
+def build(name, argv, function_space):
     """Returns the learner of a reference file, with the settings of its command line."""
     words = argv.split()
     found = dict(pairwise(words))
@@ -48,11 +48,12 @@ def build(name, argv):
         settings["first_order"] = name.endswith("first")
     if learner in ("sync_la_maml", "la_maml"):
         settings["clip_inner_rates"] = not is_cnn
-    model, heads = mlp(20, 10, hidden_sizes=(16, 16)), None
+    model = mlp(20, 10, hidden_sizes=(16, 16), function_space=function_space)
+    heads = None
     if is_cnn:
         heads = task_heads(20, 5)
         model = cnn((32, 32, 3), 20, num_filters=8, hidden_sizes=(24, 24))
-    loss = cross_entropy(model.apply, heads)
+    loss = cross_entropy(model, heads)
     return LEARNERS[learner](loss, memory_size=10, replay_size=10, **settings)
 
 
@@ -61,11 +62,14 @@ def images(x):
     return jnp.asarray(x.transpose(0, 2, 3, 1) if x.ndim == 4 else x)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_update_by_update(name):
+PATHS = [(name, path) for name in CASES for path in ((True, False) if "mlp" in name else (True,))]
+
+
+@pytest.mark.parametrize(("name", "function_space"), PATHS)
+def test_update_by_update(name, function_space):
     net = "cnn" if "cnn" in name else "mlp"
     problem, expected = read(f"problem_{net}"), read(name)
-    learner = build(name, str(expected["argv"]))
+    learner = build(name, str(expected["argv"]), function_space)
     update = jax.jit(learner.update)
     task = jnp.full(10, 2 if net == "cnn" else 0)
     state = None

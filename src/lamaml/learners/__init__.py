@@ -3,8 +3,12 @@
 from collections.abc import Callable
 
 from lamaml.learners.a_gem import a_gem
+from lamaml.learners.averaged import averaged
 from lamaml.learners.c_maml import c_maml
+from lamaml.learners.dark_la_maml import dark_la_maml
+from lamaml.learners.der import der
 from lamaml.learners.er import er
+from lamaml.learners.er_ace import er_ace
 from lamaml.learners.ewc import ewc
 from lamaml.learners.gem import gem
 from lamaml.learners.icarl import icarl
@@ -21,7 +25,18 @@ from lamaml.types import Learner
 BASELINES = (independent, ewc, gem, a_gem, mer, mer_single, icarl, meta_bgd)
 LEARNERS: dict[str, Callable[..., Learner]] = {
     builder.__name__: builder
-    for builder in (online, er, *BASELINES, c_maml, sync_la_maml, la_er, la_maml)
+    for builder in (
+        online,
+        er,
+        *BASELINES,
+        c_maml,
+        sync_la_maml,
+        la_er,
+        la_maml,
+        dark_la_maml,
+        der,
+        er_ace,
+    )
 }
 
 RESULTS_VERSIONS = {
@@ -39,6 +54,9 @@ RESULTS_VERSIONS = {
     "sync_la_maml": 1,
     "la_er": 1,
     "la_maml": 1,
+    "dark_la_maml": 1,
+    "der": 1,
+    "er_ace": 1,
 }
 """Raised by hand when a learner's numbers change: a stored result belongs to one version."""
 
@@ -46,8 +64,12 @@ __all__ = [
     "LEARNERS",
     "RESULTS_VERSIONS",
     "a_gem",
+    "averaged",
     "c_maml",
+    "dark_la_maml",
+    "der",
     "er",
+    "er_ace",
     "ewc",
     "gem",
     "icarl",

@@ -52,6 +52,7 @@ class _Pairs(NamedTuple):
 
 def meta_gradient_above(
     loss: LossAbove,
+    outer: LossAbove,
     layer: str,
     x: jax.Array,
     params: Params,
@@ -66,7 +67,8 @@ def meta_gradient_above(
     """Return the meta-loss and its gradients, computed in the function space of one layer.
 
     Args:
-      loss: the loss as a function of the layer's outputs.
+      loss: ℓ as a function of the layer's outputs.
+      outer: L as a function of the layer's outputs.
       layer: name of the affine layer in params: {"weight": W, "bias": b}.
       x: X, (m, inputs), what the layer reads of the rows of b_m.
       params: θ.
@@ -89,7 +91,7 @@ def meta_gradient_above(
     chunks = (steps, step_weights, k, num_old + row)
     differentiate = _first_order if first_order else _second_order
     value, slope_z, slope_k, slope_a, above_slope, above_rates_slope = differentiate(
-        loss, z, first_rates["bias"], above, above_rates, chunks, meta_batch
+        loss, outer, z, first_rates["bias"], above, above_rates, chunks, meta_batch
     )
     slope_pairs = _by_pair(slope_k.reshape(-1, *slope_k.shape[2:]), pairs, num_old)
     weights = {"weight": _transposed_times(slope_z, x), "bias": jnp.sum(slope_z, axis=0)}
@@ -101,6 +103,7 @@ def meta_gradient_above(
 
 def _first_order(  # type: ignore[no-untyped-def]
     loss: LossAbove,
+    outer: LossAbove,
     z: jax.Array,
     bias_rates: jax.Array,
     above: Params,
@@ -117,7 +120,7 @@ def _first_order(  # type: ignore[no-untyped-def]
         z = z - jnp.sum(delta[:, None] * (k + bias_rates), axis=0)  # z_r
         fast = descend(fast, gradient, above_rates)  # θ_r
         travelled = jax.tree.map(jnp.add, travelled, gradient)  # Σ_{i<r} g_i
-        value, (slope, slope_z) = jax.value_and_grad(loss, argnums=(0, 1))(fast, z, meta_batch)
+        value, (slope, slope_z) = jax.value_and_grad(outer, argnums=(0, 1))(fast, z, meta_batch)
         total = MetaGradient(
             total.loss + weight * value,
             jax.tree.map(lambda t, s: t + weight * s, total.params, slope),
@@ -135,6 +138,7 @@ def _first_order(  # type: ignore[no-untyped-def]
 
 def _second_order(  # type: ignore[no-untyped-def]
     loss: LossAbove,
+    outer: LossAbove,
     z: jax.Array,
     bias_rates: jax.Array,
     above: Params,
@@ -151,7 +155,7 @@ def _second_order(  # type: ignore[no-untyped-def]
             gradient, delta = jax.grad(loss, argnums=(0, 1))(fast, z[place], rows)
             z = z - jnp.sum(delta[:, None] * (k + bias_rates), axis=0)
             fast = descend(fast, gradient, above_rates)
-            return (z, fast), weight * loss(fast, z, meta_batch)
+            return (z, fast), weight * outer(fast, z, meta_batch)
 
         return jnp.sum(jax.lax.scan(step, (z, above), (steps, step_weights, k, places))[1])
 

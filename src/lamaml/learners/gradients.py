@@ -26,12 +26,12 @@ def join(replayed: Batch, batch: Batch) -> Batch:
     """Return the meta-batch b_m: replayed rows, then new ones."""
 
     def rows(part: Batch) -> Params:
-        return part.x, part.y, part.task, part.weight, part.position
+        return part.x, part.y, part.task, part.weight, part.position, part.extra
 
-    x, y, task, weight, position = jax.tree.map(
+    x, y, task, weight, position, extra = jax.tree.map(
         lambda *fields: jnp.concatenate(fields), rows(replayed), rows(batch)
     )
-    return batch._replace(x=x, y=y, task=task, weight=weight, position=position)
+    return batch._replace(x=x, y=y, task=task, weight=weight, position=position, extra=extra)
 
 
 def clip_to_norm(tree: Params, max_norm: float | None) -> Params:

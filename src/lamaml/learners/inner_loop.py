@@ -44,9 +44,9 @@ def chunks(batch: Batch, inner_steps: int) -> Batch:
         return padded.reshape(inner_steps, size, *rows.shape[1:])
 
     unused = jnp.zeros(inner_steps, bool)
-    rows = (batch.x, batch.y, batch.task, batch.weight, batch.position)
-    x, y, task, weight, position = jax.tree.map(split, rows)
-    return Batch(x, y, task, weight, unused, unused, position)
+    rows = (batch.x, batch.y, batch.task, batch.weight, batch.position, batch.extra)
+    x, y, task, weight, position, extra = jax.tree.map(split, rows)
+    return Batch(x, y, task, weight, unused, unused, position, extra)
 
 
 def step_weights(steps: Batch, meta_loss: str) -> jax.Array:
@@ -85,11 +85,12 @@ def meta_gradient(
     meta_loss: str = "mean",
     inner_clamp: float | None = None,
     clip_inner_rates: bool = False,
+    outer: Loss | None = None,
 ) -> MetaGradient:
     """Return the meta-loss over the fast updates, and its gradients in the weights and the rates.
 
     Args:
-      loss: ℓ and L, the weighted mean loss of a batch.
+      loss: ℓ, the weighted mean loss of a batch, that the fast updates descend.
       params: θ, the slow weights; never changed here.
       rates: α, a tree like params.
       batch: b, the new rows.
@@ -99,14 +100,17 @@ def meta_gradient(
       meta_loss: "mean" or "sum" over the steps, or the "last" step.
       inner_clamp: limit on each element of the inner gradients.
       clip_inner_rates: use max(0, α) in the fast updates.
+      outer: L, the loss that the meta-loss is made of; None for ℓ.
     """
+    outer = loss if outer is None else outer
     steps = chunks(batch, inner_steps)
     weights = step_weights(steps, meta_loss)
     used = positive(rates) if clip_inner_rates else rates
-    if isinstance(loss, NetworkLoss) and loss.first_layer and inner_clamp is None:
-        first, of_outputs = loss.first_layer, loss.of_outputs
+    first = loss.first_layer if isinstance(loss, NetworkLoss) and inner_clamp is None else None
+    if first and isinstance(loss, NetworkLoss) and isinstance(outer, NetworkLoss):
         ahead = meta_gradient_above(
-            lambda above, z, rows: of_outputs(first.above(above, z), rows),
+            loss.above_first_layer,
+            outer.above_first_layer,
             first.name,
             first.inputs(meta_batch.x),
             params,
@@ -119,12 +123,13 @@ def meta_gradient(
         )
     else:
         differentiate = _first_order if first_order else _second_order
-        ahead = differentiate(loss, params, used, steps, weights, meta_batch, inner_clamp)
+        ahead = differentiate(loss, outer, params, used, steps, weights, meta_batch, inner_clamp)
     return ahead._replace(rates=where_positive(ahead.rates, rates)) if clip_inner_rates else ahead
 
 
 def _first_order(
     loss: Loss,
+    outer: Loss,
     params: Params,
     rates: Params,
     steps: Batch,
@@ -140,7 +145,7 @@ def _first_order(
         gradient = clamp(jax.grad(loss)(fast, rows), inner_clamp)  # g_{r−1}
         fast = descend(fast, gradient, rates)  # θ_r
         travelled = jax.tree.map(jnp.add, travelled, gradient)  # Σ_{i<r} g_i
-        value, slope = jax.value_and_grad(loss)(fast, meta_batch)  # L(θ_r), L'(θ_r)
+        value, slope = jax.value_and_grad(outer)(fast, meta_batch)  # L(θ_r), L'(θ_r)
         total = MetaGradient(
             total.loss + weight * value,
             jax.tree.map(lambda t, s: t + weight * s, total.params, slope),
@@ -155,6 +160,7 @@ def _first_order(
 
 def _second_order(
     loss: Loss,
+    outer: Loss,
     params: Params,
     rates: Params,
     steps: Batch,
@@ -166,7 +172,7 @@ def _second_order(
         def step(fast: Params, chunk: tuple[Batch, jax.Array]) -> tuple[Params, jax.Array]:
             rows, weight = chunk
             fast = descend(fast, clamp(jax.grad(loss)(fast, rows), inner_clamp), rates)
-            return fast, weight * loss(fast, meta_batch)
+            return fast, weight * outer(fast, meta_batch)
 
         return jnp.sum(jax.lax.scan(step, params, (steps, weights), unroll=unrolled(steps))[1])
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from lamaml.errors import InvalidArgument, require
 from lamaml.memory.rows import Memory, room, take, write
-from lamaml.types import Batch
+from lamaml.types import Batch, Params
 
 
 class Reservoir(NamedTuple):
@@ -27,6 +27,7 @@ class Reservoir(NamedTuple):
     task: jax.Array  # (M,)
     num_seen: jax.Array  # n, distinct rows offered so far
     position: jax.Array | None = None  # (M,)
+    extra: Params = None  # a pytree of (M, ...) arrays that the learner keeps with each row
 
     def held(self) -> jax.Array:
         """Return which slots hold a row."""
@@ -36,8 +37,8 @@ class Reservoir(NamedTuple):
 def empty_reservoir(batch: Batch, memory_size: int) -> Reservoir:
     """Return free slots for `memory_size` rows like those of the batch."""
     require(memory_size > 0, "memory_size", memory_size, "at least 1")
-    x, y, task, position = room((batch.x, batch.y, batch.task, batch.position), memory_size)
-    return Reservoir(x, y, task, jnp.zeros((), jnp.int32), position)
+    x, y, task, position, extra = room(_fields(batch), memory_size)
+    return Reservoir(x, y, task, jnp.zeros((), jnp.int32), position, extra)
 
 
 def push(
@@ -52,12 +53,8 @@ def push(
     # Of rows drawn to one slot the last stays; the others go to slot M, which does not exist.
     overwritten = jnp.triu(slot[:, None] == slot[None, :], k=1).any(axis=1)
     slot = jnp.where(overwritten, size, slot)
-    x, y, task, position = write(
-        (memory.x, memory.y, memory.task, memory.position),
-        (batch.x, batch.y, batch.task, batch.position),
-        slot,
-    )
-    return Reservoir(x, y, task, memory.num_seen + jnp.sum(offered), position)
+    x, y, task, position, extra = write(_fields(memory), _fields(batch), slot)
+    return Reservoir(x, y, task, memory.num_seen + jnp.sum(offered), position, extra)
 
 
 def sample(
@@ -78,8 +75,8 @@ def sample(
     lot = jnp.where(held, jax.random.uniform(key, (size,)), -1.0)
     _, rows = jax.lax.top_k(lot, min(num_rows, size))
     weight = held[rows].astype(jnp.float32)
-    x, y, task, position = take((memory.x, memory.y, memory.task, memory.position), rows)
-    return Batch(x, y, task, weight, position=position)
+    x, y, task, position, extra = take(_fields(memory), rows)
+    return Batch(x, y, task, weight, position=position, extra=extra)
 
 
 def can_resize(memory: Memory) -> bool:
@@ -103,6 +100,12 @@ def resize(memory: Memory, size: int, rng: np.random.Generator) -> Memory:
         raise InvalidArgument(f"memory is a {type(memory).__name__}: must be a Reservoir")
     kept = rng.permutation(min(int(memory.num_seen), len(memory.y)))[:size]
     slots = np.resize(kept, size) if len(kept) else np.zeros(size, int)  # free slots: any row
-    fields = (memory.x, memory.y, memory.task, memory.position)
-    x, y, task, position = jax.tree.map(lambda rows: np.asarray(rows)[slots], fields)
-    return Reservoir(x, y, task, memory.num_seen, position)
+    x, y, task, position, extra = jax.tree.map(
+        lambda rows: np.asarray(rows)[slots], _fields(memory)
+    )
+    return Reservoir(x, y, task, memory.num_seen, position, extra)
+
+
+def _fields(rows: Reservoir | Batch) -> tuple[Params, ...]:
+    """Return what is kept of each row."""
+    return rows.x, rows.y, rows.task, rows.position, rows.extra

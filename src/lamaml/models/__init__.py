@@ -7,9 +7,11 @@ from lamaml.models.cnn import cnn
 from lamaml.models.losses import (
     Heads,
     NetworkLoss,
+    add_term,
     cross_entropy,
     head_mask,
     squared_error,
+    surprise,
     task_heads,
     weighted_mean,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "MODELS",
     "Heads",
     "NetworkLoss",
+    "add_term",
     "cnn",
     "cross_entropy",
     "from_equinox",
@@ -31,6 +34,7 @@ __all__ = [
     "head_mask",
     "mlp",
     "squared_error",
+    "surprise",
     "task_heads",
     "weighted_mean",
 ]

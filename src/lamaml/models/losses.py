@@ -5,13 +5,13 @@ module that reads it. None stands for one head that all tasks share.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lamaml.types import Batch, FirstLayer, Model, Params
+from lamaml.types import Batch, FirstLayer, Loss, Model, Params
 
 Heads = np.ndarray | jax.Array | None
 """A (tasks, outputs) table of booleans, or None where all tasks share one head."""
@@ -57,6 +57,11 @@ class NetworkLoss:
         """Return the weighted mean loss of the rows."""
         return self.of_outputs(self.apply(params, batch.x), batch)
 
+    def above_first_layer(self, params: Params, z: jax.Array, batch: Batch) -> jax.Array:
+        """Return the same from the first layer's pre-activations; its weights are not read."""
+        assert self.first_layer is not None  # noqa: S101 - asked for where it is declared
+        return self.of_outputs(self.first_layer.above(params, z), batch)
+
 
 def cross_entropy(network: Model | Apply, heads: Heads = None) -> NetworkLoss:
     """Return the weighted mean cross-entropy of a batch, each row over the head of its own task.
@@ -68,12 +73,30 @@ def cross_entropy(network: Model | Apply, heads: Heads = None) -> NetworkLoss:
 
     def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
         logits = head_mask(outputs, batch.task, heads)
-        # A product with the one-hot label: the gradient of an indexed read is a slow scatter.
-        label = jax.nn.one_hot(batch.y, logits.shape[-1])
-        surprise = jax.nn.logsumexp(logits, axis=-1) - jnp.sum(label * logits, axis=-1)
-        return weighted_mean(surprise, batch.weight)
+        return weighted_mean(surprise(logits, batch.y), batch.weight)
 
     return _network_loss(network, of_outputs)
+
+
+def surprise(logits: jax.Array, y: jax.Array) -> jax.Array:
+    """Return −log of the probability of each row's class."""
+    # A product with the one-hot label: the gradient of an indexed read is a slow scatter.
+    label = jax.nn.one_hot(y, logits.shape[-1])
+    return jax.nn.logsumexp(logits, axis=-1) - jnp.sum(label * logits, axis=-1)
+
+
+def add_term(loss: Loss, apply: Apply, term: Callable[[jax.Array, Batch], jax.Array]) -> Loss:
+    """Return loss(params, batch) + term(outputs, batch), with the outputs of a network.
+
+    Args:
+      loss: a loss of any kind; that of a network keeps its first layer.
+      apply: the network, (params, x) -> outputs.
+      term: (outputs, batch) -> what is added.
+    """
+    if isinstance(loss, NetworkLoss):
+        alone = loss.of_outputs
+        return replace(loss, of_outputs=lambda out, batch: alone(out, batch) + term(out, batch))
+    return lambda params, batch: loss(params, batch) + term(apply(params, batch.x), batch)
 
 
 def squared_error(network: Model | Apply) -> NetworkLoss:

@@ -121,3 +121,12 @@ def test_another_model_has_its_own_settings_and_no_published_result():
     assert not made.published
     with pytest.raises(InvalidArgument, match="num_filters"):
         recipe("cifar100", "la_maml", model="mlp", overrides={"num_filters": 3})
+
+
+@pytest.mark.parametrize("benchmark", [name for name in benchmarks() if "joint" not in name])
+def test_the_successor_has_the_settings_of_la_maml(benchmark) -> None:
+    for protocol, learner in cells(benchmark):
+        if learner == "la_maml":
+            ours = recipe(benchmark, "dark_la_maml", protocol=protocol)
+            assert ours.settings == recipe(benchmark, "la_maml", protocol=protocol).settings
+            assert not ours.published

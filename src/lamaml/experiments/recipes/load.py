@@ -29,6 +29,8 @@ from lamaml.types import Learner, Loss, Model, Stream
 PRESETS = ("authors", "paper", "tuned")
 NO_PRESET = "defaults"  # of a learner that no recipe file knows
 PROTOCOLS = ("single", "multiple")
+SUCCESSORS = {"dark_la_maml": "la_maml", "der": "er", "er_ace": "er"}
+"""Learners with the settings of another, and their own defaults for what they add."""
 _GIVEN = {"seed", "num_tasks", "num_samples"}  # chosen for a run, not by a recipe
 _NULLABLE = {"max_norm", "inner_clamp"}
 _KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size"}
@@ -245,7 +247,13 @@ def _read(benchmark: str) -> dict[str, Any]:
             raise unknown_name("stream", benchmark, [*benchmarks(), *added])
         find_stream(benchmark)
         return _read("arrays") | {"stream": benchmark}
-    return tomllib.loads(_text(benchmark))
+    file = tomllib.loads(_text(benchmark))
+    for recipes in (file[protocol] for protocol in PROTOCOLS if protocol in file):
+        for learner, like in SUCCESSORS.items():
+            if like in recipes and learner not in recipes:
+                cell = recipes[like]
+                recipes[learner] = {name: cell[name] for name in cell if name != "published"}
+    return file
 
 
 def _text(benchmark: str) -> str:
