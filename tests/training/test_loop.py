@@ -16,7 +16,8 @@ from lamaml.errors import Diverged, InvalidArgument
 from lamaml.learners import er, la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.training import Schedule, loop, train
-from lamaml.training.loop import _evaluated_after, updates_per_task
+from lamaml.training.loop import _evaluated_after
+from lamaml.training.schedule import updates_per_task
 from lamaml.types import Examples, Learner, Model, Stream, Task
 
 SIZES = (7, 4)

@@ -30,7 +30,7 @@ from lamaml.learners import LEARNERS
 from lamaml.types import Model, State
 
 VERSION = 1
-"""Of the format."""
+"""Number of the file format."""
 _KIND = "lamaml estimator"
 _COUNTS = ("task", "num_rows", "num_updates", "seed", "is_scaled", "memory_budget")
 

@@ -6,7 +6,6 @@ It yields checkpoints. The caller draws progress, writes files, or stops.
 import functools
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -19,36 +18,11 @@ from lamaml.evaluation.accuracy import evaluator, row_tasks
 from lamaml.training.checkpoint import Checkpoint, Seconds
 from lamaml.training.compile import compiled_ahead, compiled_update, prepare
 from lamaml.training.keys import RunKeys, fold, keys_from_seed
+from lamaml.training.schedule import Schedule
 from lamaml.types import Batch, Info, Learner, Model, State, Stream, Task
 
 SPLITS = ("test", "validation")
 MOST_FULL_ROWS = 20  # of the accuracy matrix
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How a stream is presented: batches, epochs over each task, glances at each batch.
-
-    A single pass is one epoch with several glances; multiple passes are several epochs.
-
-    Example:
-      >>> Schedule(epochs=2).batch_size
-      10
-    """
-
-    batch_size: int = 10
-    epochs: int = 1
-    glances: int = 1
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            require(value > 0, name, value, "at least 1")
-
-
-def updates_per_task(stream: Stream, schedule: Schedule) -> list[int]:
-    """Return the number of updates of each task."""
-    passes = schedule.epochs * schedule.glances
-    return [-(-len(task.train) // schedule.batch_size) * passes for task in stream.tasks]
 
 
 def train(
@@ -80,10 +54,10 @@ def train(
       Diverged: a loss or a number of the state is no longer finite.
 
     Example:
-      >>> from lamaml import learners, load_stream, models
+      >>> from lamaml import Schedule, learners, load_stream, models
       >>> stream = load_stream("digits_rotations", seed=0, num_tasks=2, num_samples=50)
       >>> model = models.mlp(64, stream.num_classes)
-      >>> loss = models.cross_entropy(model.apply)
+      >>> loss = models.cross_entropy(model)
       >>> learner = learners.er(loss, learning_rate=0.1, memory_size=50)
       >>> for at in train(stream, model, learner, Schedule(epochs=5), seed=0):
       ...     pass

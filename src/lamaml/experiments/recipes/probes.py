@@ -16,7 +16,7 @@ from lamaml.evaluation import inter_task, look_ahead, probe_rows, with_alignment
 from lamaml.evaluation.probing import Probe, ProbeRows, after, every
 from lamaml.models import task_heads
 from lamaml.training import Schedule
-from lamaml.training.loop import updates_per_task
+from lamaml.training.schedule import updates_per_task
 from lamaml.types import Learner, Loss, Model, Stream
 
 LOOK_AHEAD_EVERY = 25  # updates, as in the paper's figure

@@ -28,7 +28,8 @@ from lamaml.experiments.storing.origin import Origin, origin_of
 from lamaml.experiments.storing.records import Accuracy, SeedState, SeedStatus
 from lamaml.experiments.storing.run_folder import clear_leftovers
 from lamaml.training import Checkpoint, train
-from lamaml.training.loop import initial_state, updates_per_task
+from lamaml.training.loop import initial_state
+from lamaml.training.schedule import updates_per_task
 
 LOG = "diagnostics.jsonl"
 RATES = "rates"
