@@ -3,42 +3,50 @@
     python tools/results_documents.py      (`make results`)
 
 docs/results.md begins with the Jinja template `results_introduction.md`. One section per outcome in
-docs/results follows, with its note from `results_notes.toml`. In README.md, the text between
-`<!-- NAME -->` and `<!-- end -->` is replaced by the tables of docs/results/NAME.json; that of
-`bench` comes from docs/bench.json, the output of `lamaml bench --json`. A test fails when the
-documents differ from what this writes.
+docs/results follows, with its note from `results_notes.toml`, and then all update times of
+docs/bench.json, the output of `lamaml bench --json`. In README.md, the text between `<!-- NAME -->`
+and `<!-- end -->` is replaced: `la_maml` by the cells of La-MAML in Tables 1 and 3, `bench` by the
+update times of La-MAML and ER. A test fails when the documents differ from what this writes.
 """
 
 import json
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jinja2
 
 from lamaml.bench import Measurements
 from lamaml.experiments.reporting.figures import export
+from lamaml.experiments.reporting.table import Table
+from lamaml.experiments.reporting.tables import published, spread
+from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.figures import figures
 from lamaml.experiments.reproduction.outcomes import Outcome, read_outcomes, without_replaced
 from lamaml.experiments.reproduction.results import CellResult
+from lamaml.experiments.reproduction.scales import scale_named
 from lamaml.experiments.reproduction.tables import tables
+from lamaml.experiments.reproduction.targets import TARGETS
 from lamaml.experiments.storing.environment import PACKAGES
 
 _HERE = Path(__file__).parent
+_README_LEARNERS = ("la_maml", "er")  # whose update times README.md shows
 
 
-def results_page(outcomes: Mapping[str, Outcome]) -> str:
+def results_page(outcomes: Mapping[str, Outcome], measured: Measurements) -> str:
     """Returns docs/results.md.
 
     Args:
       outcomes: by the stem of their files. Partial ones that a full-size one replaces are left out.
+      measured: by `lamaml bench`.
     """
     notes = tomllib.loads((_HERE / "results_notes.toml").read_text("utf-8"))
     shown = without_replaced(outcomes)
     sections = [_section(name, outcome, notes.get(name, "")) for name, outcome in shown.items()]
-    return "\n".join([_introduction(outcomes), *sections])
+    speed = f"## Time per update\n\n`lamaml bench`: one update of 10 rows.\n\n{_bench(measured)}\n"
+    return "\n".join([_introduction(outcomes), *sections, speed])
 
 
 def with_tables(text: str, outcomes: Mapping[str, Outcome], measured: Measurements) -> str:
@@ -49,10 +57,10 @@ def with_tables(text: str, outcomes: Mapping[str, Outcome], measured: Measuremen
       outcomes: by the stem of their files.
       measured: by `lamaml bench`.
     """
+    blocks = {"la_maml": _la_maml(outcomes), "bench": _bench(measured, _README_LEARNERS)}
 
     def table(mark: re.Match[str]) -> str:
-        found = _bench(measured) if mark[1] == "bench" else _tables(outcomes[mark[1]])
-        return f"<!-- {mark[1]} -->\n{found}\n<!-- end -->"
+        return f"<!-- {mark[1]} -->\n{blocks[mark[1]]}\n<!-- end -->"
 
     return re.sub(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
 
@@ -81,7 +89,39 @@ def _tables(outcome: Outcome) -> str:
     return "\n\n".join(table.markdown for table in tables(outcome))
 
 
-def _bench(measured: Measurements) -> str:
+def _la_maml(outcomes: Mapping[str, Outcome]) -> str:
+    """Returns the cells of La-MAML in Tables 1 and 3, as far as they were run at full size."""
+    found = {
+        (outcome.target, cell.column): cell
+        for outcome in outcomes.values()
+        for cell in outcome.cells
+        if cell.learner == "la_maml" and cell.is_whole
+    }
+    rows = [
+        _la_maml_row(cell, found.get((target, cell.column)))
+        for target in ("table1", "table3")
+        for cell in TARGETS[target].cells(scale_named("full"))
+        if cell.recipe.learner == "la_maml"
+    ]
+    header = ["data", "seeds", "RA", "paper", "verdict", "BTI", "paper", "verdict"]
+    return Table("la_maml", "La-MAML", header, rows).markdown
+
+
+def _la_maml_row(cell: Cell, found: CellResult | None) -> list[str]:
+    paper = cell.recipe.published
+    if found is None:
+        row = [cell.column, "–", "not run at full size yet", published(paper.get("ra")), "–"]
+        return [*row, "–", published(paper.get("bti")), "–"]
+    data = cell.column if found.is_paper_size else f"{cell.column} (part of the archive)"
+    row = [data, str(found.statuses.count("finished"))]
+    for metric in ("ra", "bti"):
+        ours = found.metric(metric)
+        verdict = found.verdicts.get(metric, "–")
+        row += [spread(ours.mean, ours.sd), published(paper.get(metric)), verdict]
+    return row
+
+
+def _bench(measured: Measurements, learners: Sequence[str] | None = None) -> str:
     rates = [f"{rate:.0f} ({count})" for count, rate in measured.gemm_gflops.items()]
     where = measured.environment
     versions = ", ".join(f"{name} {where.versions[name]}" for name in PACKAGES)
@@ -90,7 +130,9 @@ def _bench(measured: Measurements) -> str:
         f"Matrix products in GFLOP/s (number of threads): {', '.join(rates)}; "
         f"{where.cpus} cores, {where.machine}; {versions}; code {revision}."
     )
-    return f"{measured.update_table.markdown}\n\n{notes}"
+    table = measured.update_table
+    rows = [row for row in table.rows if learners is None or row[1] in learners]
+    return f"{table._replace(rows=rows).markdown}\n\n{notes}"
 
 
 def _section(name: str, outcome: Outcome, note: str) -> str:
@@ -111,11 +153,11 @@ def main(root: Path) -> None:
     """Rewrite the documents of a checkout."""
     docs = root / "docs"
     outcomes = read_outcomes(docs / "results")
-    (docs / "results.md").write_text(results_page(outcomes), "utf-8")
+    measured = Measurements.from_json(json.loads((docs / "bench.json").read_text("utf-8")))
+    (docs / "results.md").write_text(results_page(outcomes, measured), "utf-8")
     for name, outcome in outcomes.items():
         for drawing in figures(outcome):
             export(drawing, docs / "results" / name, ["svg"])
-    measured = Measurements.from_json(json.loads((docs / "bench.json").read_text("utf-8")))
     readme = root / "README.md"
     readme.write_text(with_tables(readme.read_text("utf-8"), outcomes, measured), "utf-8")
 

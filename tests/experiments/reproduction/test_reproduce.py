@@ -206,9 +206,25 @@ def test_wrong_words_are_one_line(arguments, words, capfd, tmp_path: Path) -> No
 def test_documents_say_what_the_outcomes_say() -> None:
     found = read_outcomes(ROOT / "docs/results")
     page = (ROOT / "docs/results.md").read_text("utf-8")
-    assert page == results_page(found)
+    measured = Measurements.from_json(json.loads((ROOT / "docs/bench.json").read_text()))
+    assert page == results_page(found, measured)
     for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):
         assert (ROOT / "docs" / picture).is_file(), "make results"
     readme = (ROOT / "README.md").read_text("utf-8")
-    measured = Measurements.from_json(json.loads((ROOT / "docs/bench.json").read_text()))
     assert with_tables(readme, found, measured) == readme
+
+
+def test_the_readme_shows_only_full_size_cells_of_la_maml() -> None:
+    found = read_outcomes(ROOT / "docs/results")
+    measured = Measurements.from_json(json.loads((ROOT / "docs/bench.json").read_text()))
+    empty = "<!-- la_maml -->\n<!-- end -->\n<!-- bench -->\n<!-- end -->"
+    table, bench = with_tables(empty, found, measured).split("<!-- end -->")[:2]
+    assert table.count("\n| ") == 2 + 7  # header, rule, cells
+    assert "| Rotations | 5 | " in table
+    assert {line.split("|")[2].strip() for line in bench.splitlines()[4:] if "|" in line} == {
+        *("er", "la_maml")
+    }
+    partial = {name: found[name] for name in found if not name.startswith("table1-full")}
+    assert "| Rotations | – | not run at full size yet | 77.42 ± 0.65 |" in with_tables(
+        empty, partial, measured
+    )
