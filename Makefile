@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test check bench results soak clean
 
-demo: $(VENV)/.installed  ## learn ten tasks of rotated digits with four learners; table and report.html
+demo: $(VENV)/.installed  ## train four learners on ten tasks of rotated digits; table and report.html
 	$(BIN)/lamaml demo --report report.html
 
 test: check  ## every check and test
@@ -17,13 +17,13 @@ check: $(VENV)/.installed-dev  ## formatting, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed  ## ms an update, as a share of the machine's matrix-product rate
+bench: $(VENV)/.installed  ## ms per update, as a share of the machine's matrix-product rate
 	$(BIN)/lamaml bench
 
 results: $(VENV)/.installed  ## rewrite docs/results.md and README's tables from docs/results/*.json
 	$(BIN)/python tools/results_documents.py
 
-soak: $(VENV)/.installed-dev  ## kill runs 300 times, and compare their bits with runs left alone
+soak: $(VENV)/.installed-dev  ## kill runs 300 times, and compare their bits with those of uninterrupted runs
 	LAMAML_SOAK_KILLS=300 $(BIN)/python -m pytest tests/test_survival.py
 
 $(VENV)/bin/python:
@@ -40,5 +40,5 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements.txt
 	$(PIP) -e ".[dev]"
 	touch $(VENV)/.installed $@
 
-clean:  ## forget the environment and every cache
+clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
