@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lamaml._records import to_json
 from lamaml.bench import Measurements
 from lamaml.cli import demo, main
 from lamaml.cli.shared import print_table
@@ -515,7 +516,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
                 "programs_compiled": 7,
             }
         ],
-        "environment": Environment({}).to_json(),
+        "environment": to_json(Environment({})),
     }
     found = Measurements.from_json(measured)
     monkeypatch.setattr("lamaml.bench.measure", lambda on_progress: found)

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from lamaml._records import from_json
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.storing.environment import Environment
 
@@ -142,7 +143,7 @@ class Measurements:
     def from_json(cls, value: Mapping[str, Any]) -> "Measurements":
         """Reads what `to_json` returned."""
         records = {name: [kind(**row) for row in value[name]] for name, kind in RECORDS.items()}
-        environment = Environment.from_json(value["environment"])
+        environment = from_json(Environment, value["environment"])
         return cls(gemm_gflops=value["gemm_gflops"], environment=environment, **records)
 
     @property

@@ -13,6 +13,6 @@ def bench(as_json: Json = False) -> None:
 
     measured = measure(on_progress=lambda line: typer.echo(line, err=True))
     if as_json:
-        print_json(measured.to_json())
+        print_json(measured)
     else:
         print_table(measured.terminal)

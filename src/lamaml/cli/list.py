@@ -17,7 +17,6 @@ def list_(as_json: Json = False) -> None:
     streams = [Benchmark(name, about, name, []) for name, about in added["stream"].items()]
     streams, algorithms = benchmarks() + streams, learners() | added["learner"]
     if as_json:
-        found = [b._asdict() | {"cells": [c._asdict() for c in b.cells]} for b in streams]
-        print_json({"streams": found, "learners": algorithms})
+        print_json({"streams": streams, "learners": algorithms})
     else:
         print_table(listing(streams, algorithms))

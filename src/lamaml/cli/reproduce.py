@@ -98,7 +98,7 @@ def reproduce(
         raise typer.Exit(130) from None
     for outcome in found:
         if as_json:
-            print_json(outcome.to_json())
+            print_json(outcome)
         else:
             for table in tables(outcome):
                 print_table(table.terminal)

@@ -49,7 +49,7 @@ def show_runs(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
 
     for run in runs:
         if as_json:
-            print_json(run.summary.to_json())
+            print_json(run.summary)
         else:
             print_table(run_table(run.summary))
             page = f"lamaml report {run.folder} --out report.html"
@@ -74,8 +74,10 @@ def print_table(table: RenderableType) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as one line of JSON."""
-    typer.echo(json.dumps(value, allow_nan=False))
+    """Print a record, or a container of records, as one line of JSON."""
+    from lamaml._records import to_json
+
+    typer.echo(json.dumps(to_json(value), allow_nan=False))
 
 
 def print_error(message: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lamaml._io import write_json
+from lamaml._records import to_json
 from lamaml.errors import LamamlError
 from lamaml.experiments.recipes.load import PROTOCOLS, benchmarks, cells, recipe
 from lamaml.experiments.recipes.probes import PROBE_VERSIONS
@@ -127,7 +128,7 @@ def test_a_run_that_measured_more_is_found(one: Cell, tmp_path: Path) -> None:
     for run, statuses in ((one, [ended]), (more, [ended, ended])):
         folder = tmp_path / run.name
         write_json(folder / "environment.json", {"versions": {}})
-        write_json(folder / "settings.json", run.plan(tmp_path).settings.to_json())
+        write_json(folder / "settings.json", to_json(run.plan(tmp_path).settings))
         for number, status in enumerate(statuses):
             (folder / f"seed-{number}").mkdir()
             write_json(folder / f"seed-{number}" / "status.json", status)

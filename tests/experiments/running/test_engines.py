@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lamaml._records import to_json
 from lamaml.errors import DataUnavailable, InvalidArgument, LamamlError, Mismatch
 from lamaml.experiments.running.engines.local import (
     LocalProcesses,
@@ -88,7 +89,7 @@ def test_a_killed_process_costs_one_seed(
     assert [statuses[seed].state for seed in range(3)] == ["finished", "failed", "finished"]
     assert "signal 9" in statuses[1].message
     written = json.loads((tmp_path / "run/seed-1/status.json").read_text())
-    assert written == statuses[1].to_json()
+    assert written == to_json(statuses[1])
 
 
 LONG = {"num_tasks": None, "num_samples": None, "seeds": [0]}
@@ -225,5 +226,5 @@ def test_an_error_keeps_its_class_behind_the_pipe(kind: type[LamamlError]) -> No
 def test_a_job_is_the_same_behind_the_pipe(small_plan: SmallPlan, tmp_path: Path) -> None:
     job = jobs_of(small_plan(tmp_path / "run"))[1]
     found = Job.from_line(job.to_line())
-    assert found.settings.to_json() == json.loads(job.to_line())["settings"]
+    assert to_json(found.settings) == json.loads(job.to_line())["settings"]
     assert (found.seed, found.folder) == (job.seed, job.folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lamaml._records import to_json
 from lamaml.errors import InvalidArgument, Mismatch, Unwritable
 from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
 from lamaml.experiments.running.plan import (
@@ -145,7 +146,7 @@ def test_runs_with_different_threads_are_resumed_one_by_one(
 
 def test_settings_are_read_back_from_the_folder(small_run: Run) -> None:
     written = json.loads((small_run.folder / "settings.json").read_text())
-    assert small_run.settings.to_json() == written
+    assert to_json(small_run.settings) == written
     assert written["checkpoint_every"] == 500
     with existing_runs([small_run.folder]) as work:
         assert work.jobs == []
@@ -164,7 +165,7 @@ def test_missing_runs_are_made_extended_or_left_closed(
         ]
         assert not (finished.folder / "lock").exists()
     assert read_run(more.folder).settings.seeds == [0, 1, 2]
-    assert read_run(new.folder).settings.to_json() == new.settings.to_json()
+    assert to_json(read_run(new.folder).settings) == to_json(new.settings)
 
 
 def test_a_full_disk_stops_a_run_that_then_goes_on(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lamaml._records import to_json
 from lamaml.errors import DataCorrupt, DataUnavailable, LamamlError
 from lamaml.evaluation import metrics
 from lamaml.experiments.storing.environment import Environment
@@ -63,7 +64,7 @@ def test_summary_is_over_seeds_in_percent(small_run: Run) -> None:
     assert found.ra.mean == pytest.approx(sum(values) / 2)
     assert found.ra.sd == pytest.approx(statistics.stdev(values))
     assert found.ms_per_update == pytest.approx(1000 * found.seconds.train / 30)
-    assert json.loads((small_run.folder / "summary.json").read_text()) == found.to_json()
+    assert json.loads((small_run.folder / "summary.json").read_text()) == to_json(found)
 
 
 def test_the_matrix_is_the_mean_over_finished_seeds(small_run: Run, copy: Path) -> None:
@@ -95,7 +96,7 @@ def test_a_seed_that_diverged_has_no_value(copy: Path) -> None:
     (copy / "seed-1/status.json").write_text(json.dumps(ending))
     found = read_run(copy).summary
     assert found.statuses == ["finished", "diverged"]
-    assert found.to_json()["diverged_at"] == [None, {"task": 1, "update": 3}]
+    assert to_json(found)["diverged_at"] == [None, {"task": 1, "update": 3}]
     assert found.ra.values[1] is None
     assert found.ra.sd is None
     assert found.ra.mean == found.ra.values[0]
@@ -104,7 +105,7 @@ def test_a_seed_that_diverged_has_no_value(copy: Path) -> None:
 def test_a_seed_that_never_began(copy: Path) -> None:
     shutil.rmtree(copy / "seed-0")
     shutil.rmtree(copy / "seed-1")
-    found = read_run(copy).summary.to_json()
+    found = to_json(read_run(copy).summary)
     assert found["ra"] == {"mean": None, "sd": None, "values": [None, None]}
     assert found["ms_per_update"] is None
     assert found["seconds"] == {"compile": None, "train": None, "evaluate": None}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lamaml._records import to_json
 from lamaml.errors import DataUnavailable, InUse, InvalidArgument, Unwritable
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.storing.records import RunSettings
@@ -34,7 +35,7 @@ def test_overwriting_begins_with_an_empty_folder(tmp_path: Path) -> None:
     (folder / "seed-0").mkdir()
     with created(folder, SETTINGS, overwrite=True) as (run, _):
         assert {path.name for path in folder.iterdir()} == NEW
-        assert run.settings.to_json() == SETTINGS.to_json()
+        assert to_json(run.settings) == to_json(SETTINGS)
     assert list(tmp_path.iterdir()) == [folder]
 
 

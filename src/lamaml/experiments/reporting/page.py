@@ -99,6 +99,7 @@ def templates() -> jinja2.Environment:
         "comparable": comparable,
         "dashes": _DASHES,
         "picture": picture,
+        "vars": vars,
         "light": LIGHT,
         "dark": DARK,
     }

@@ -133,7 +133,7 @@ def comparable(summary: Summary) -> bool:
 
 def timing(summary: Summary) -> str:
     """Returns the time per seed and its parts, in a sentence."""
-    if summary.ms_per_update is None or summary.seconds is None:
+    if summary.ms_per_update is None:
         return "no seed finished"
     times = summary.seconds._asdict().items()
     parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in times)

@@ -1,11 +1,11 @@
 """`Outcome`: the results of a table or figure of the paper, with one reader and one writer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from lamaml._io import write_json
+from lamaml._records import to_json
 from lamaml.experiments.reproduction.cells import Cell
 from lamaml.experiments.reproduction.claims import Judgement, judge
 from lamaml.experiments.reproduction.request import Request
@@ -42,21 +42,9 @@ class Outcome:
     versions: Sequence[str]
     command: str
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns all fields by name."""
-        claims = [claim._asdict() for claim in self.claims]
-        return vars(self) | {"cells": [cell.to_json() for cell in self.cells], "claims": claims}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Outcome":
-        """Reads what `to_json` returned; the claims are judged anew, by the present rules."""
-        known = {field.name: value[field.name] for field in fields(cls)}
-        cells = [CellResult.from_json(cell) for cell in value["cells"]]
-        return cls(**known | {"cells": cells, "claims": judge(value["target"], cells)})
-
     def write(self, path: Path) -> None:
         """Write a JSON file."""
-        write_json(path, self.to_json())
+        write_json(path, to_json(self))
 
 
 def collect(request: Request, target: Target, store: Path) -> Outcome:
@@ -90,7 +78,7 @@ def read_outcomes(folder: Path) -> dict[str, Outcome]:
     Raises:
       DataCorrupt: a file does not hold an outcome.
     """
-    found = {path.stem: read_record(path, Outcome.from_json) for path in folder.glob("*.json")}
+    found = {path.stem: _judged(read_record(path, Outcome)) for path in folder.glob("*.json")}
     position = list(TARGETS).index
     return dict(sorted(found.items(), key=lambda pair: (position(pair[1].target), pair[0])))
 
@@ -109,6 +97,11 @@ def without_replaced(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
         if not any(_is_partial(cell) for cell in outcome.cells)
         or not all((outcome.target, cell.row, cell.column) in whole for cell in outcome.cells)
     }
+
+
+def _judged(outcome: Outcome) -> Outcome:
+    """Returns the outcome with its claims judged by the present rules."""
+    return replace(outcome, claims=judge(outcome.target, outcome.cells))
 
 
 def _is_partial(cell: CellResult) -> bool:

@@ -1,7 +1,8 @@
 """`CellResult`: the numbers of one cell beside the paper's, as they are stored in JSON."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class CellResult:
             paper={metric: list(pair) for metric, pair in recipe.published.items()},
             paper_seeds=paper_seeds,
             verdicts={},
-            seconds={part: _round(value) for part, value in summary.to_json()["seconds"].items()},
+            seconds={part: _round(value) for part, value in summary.seconds._asdict().items()},
             train_seconds=[
                 round(s.status.seconds.train, 2) for s in own.finished if s.status.seconds
             ],
@@ -181,18 +182,6 @@ class CellResult:
         """Mean training seconds per finished seed."""
         return float(np.mean(self.train_seconds)) if self.train_seconds else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns all fields by name."""
-        spreads = {metric: self.metric(metric)._asdict() for metric in METRICS}
-        return vars(self) | spreads | {"measured": self.measured.to_json()}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "CellResult":
-        """Reads what `to_json` returned."""
-        known = {field.name: value[field.name] for field in fields(cls)}
-        spreads = {metric: Spread(**value[metric]) for metric in METRICS}
-        return cls(**known | spreads | {"measured": Measured.from_json(value["measured"])})
-
 
 def _measured(probes: Sequence[str], seeds: Sequence[Seed]) -> Measured:
     """Returns what the cell's only probe measured, from the diagnostics of its seeds."""
@@ -221,7 +210,7 @@ def _rounded(spread: Spread) -> Spread:
 
 
 def _round(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+    return None if value is None or math.isnan(value) else round(value, 3)
 
 
 def _revision(run: Run) -> str:

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lamaml import errors
-from lamaml._io import plain
+from lamaml._records import FLAT, from_json, to_json
 from lamaml.errors import LamamlError
 from lamaml.experiments.storing.records import RunSettings, SeedStatus
 
@@ -28,15 +28,12 @@ class Job:
 
     def to_line(self) -> str:
         """The job as a line of JSON."""
-        value = {"settings": self.settings.to_json(), "seed": self.seed, "folder": self.folder}
-        return json.dumps(plain(value)) + "\n"
+        return json.dumps(to_json(self)) + "\n"
 
     @classmethod
     def from_line(cls, line: str) -> "Job":
         """Read what `to_line` returned."""
-        value = json.loads(line)
-        settings = RunSettings.from_json(value["settings"])
-        return cls(settings, value["seed"], Path(value["folder"]))
+        return from_json(cls, json.loads(line))
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class Note:
 class Ended:
     """The job has ended; its status is in its folder."""
 
-    status: SeedStatus
+    status: SeedStatus = field(metadata=FLAT)
 
 
 @dataclass(frozen=True)
@@ -78,11 +75,21 @@ class Refused:
 
     error: LamamlError
 
+    def to_json(self) -> dict[str, str]:
+        """The error's class, or the nearest that this package knows, and its message."""
+        known = next(kind for kind in type(self.error).__mro__ if kind.__name__ in _ERRORS)
+        return {"error": known.__name__, "message": str(self.error)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, str]) -> "Refused":
+        """Read what `to_json` returned."""
+        return cls(_ERRORS[value["error"]](value["message"]))
+
 
 Event = Ready | Progress | Note | Ended
 """What a job tells the process that started it."""
 
-_PLAIN = {kind.__name__: kind for kind in (Ready, Progress, Note)}
+_EVENTS: dict[str, Any] = {kind.__name__: kind for kind in (Ready, Progress, Note, Ended, Refused)}
 _ERRORS = {
     kind.__name__: kind
     for kind in (
@@ -100,25 +107,11 @@ _ERRORS = {
 
 def event_to_line(event: Event | Refused) -> str:
     """An event as a line of JSON."""
-    return json.dumps({"event": type(event).__name__, **plain(_fields(event))}) + "\n"
+    return json.dumps({"event": type(event).__name__, **to_json(event)}) + "\n"
 
 
 def event_from_line(line: str) -> Event | Refused:
     """Read what `event_to_line` returned."""
     value = json.loads(line)
-    kind = value.pop("event")
-    if kind == "Ended":
-        return Ended(SeedStatus.from_json(value))
-    if kind == "Refused":
-        return Refused(_ERRORS[value["error"]](value["message"]))
-    event: Event = _PLAIN[kind](**value)
+    event: Event | Refused = from_json(_EVENTS[value["event"]], value)
     return event
-
-
-def _fields(event: Event | Refused) -> Mapping[str, Any]:
-    if isinstance(event, Ended):
-        return event.status.to_json()
-    if isinstance(event, Refused):
-        known = next(kind for kind in type(event.error).__mro__ if kind.__name__ in _ERRORS)
-        return {"error": known.__name__, "message": str(event.error)}
-    return vars(event)

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lamaml._io import write_json
+from lamaml._records import to_json
 from lamaml.errors import InvalidArgument
 from lamaml.experiments.running.engines.local import LocalProcesses, default_processes
 from lamaml.experiments.running.jobs import Event, Job, Note
@@ -75,7 +76,7 @@ class Work:
                     on_event(job, event)
         runs = [read_run(each.run.folder) for each in self.open_runs]
         for run in runs:
-            write_json(run.folder / "summary.json", run.summary.to_json())
+            write_json(run.folder / "summary.json", to_json(run.summary))
         return runs
 
     def _note_previous_owners(self, on_event: OnEvent) -> None:

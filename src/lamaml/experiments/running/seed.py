@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from lamaml._io import append_json, fingerprint, keep_lines, write_json, writing
+from lamaml._records import to_json
 from lamaml.evaluation import metrics
 from lamaml.experiments.recipes.load import Experiment
 from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
@@ -48,13 +49,13 @@ def train_seed(
     """
     stream, schedule, folder = experiment.stream, experiment.schedule, job.folder
     every = EVERY.get(job.settings.recipe.model, min(EVERY.values()))
-    interval = job.settings.checkpoint_interval
+    interval = job.settings.checkpoint_every or 0
     updates, origin = updates_per_task(stream, schedule), origin_of(job.settings, job.seed, stream)
     found = restore(experiment, job, origin)
     yield from map(Note, found.notes)
     last = found.checkpoint
     write_json(folder / "facts.json", stream.facts)
-    write_json(folder / "status.json", SeedStatus(SeedState.RUNNING).to_json())
+    write_json(folder / "status.json", to_json(SeedStatus(SeedState.RUNNING)))
     yield Ready(len(updates), sum(updates), _num_made(last, updates), os.getpid())
     parts = (stream, experiment.model, experiment.learner, schedule, job.seed)
     run = train(*parts, every=min(every, interval or every), start=last, stop=stop)
@@ -140,7 +141,7 @@ def write_accuracy(folder: Path, at: Checkpoint) -> None:
     """Write the accuracy matrix so far and, once it is complete, its metrics."""
     complete = at.task == len(at.matrix)
     found = metrics(at.matrix, at.baseline) if complete else None
-    write_json(folder / "accuracy.json", Accuracy(at.matrix, at.baseline, found).to_json())
+    write_json(folder / "accuracy.json", to_json(Accuracy(at.matrix, at.baseline, found)))
 
 
 def write_rates(folder: Path, at: Checkpoint) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from queue import SimpleQueue
 
 from lamaml._io import write_json
+from lamaml._records import to_json
 from lamaml.errors import Diverged, LamamlError
 from lamaml.experiments.recipes.load import realize
 from lamaml.experiments.running.jobs import Ended, Event, Job, Refused, event_to_line
@@ -69,7 +70,7 @@ def run_job(job: Job, stop: Stop) -> Iterator[Event | Refused]:
     """Run one job, and write how it ended."""
     try:
         status = yield from _attempt(job, stop)
-        write_json(job.folder / "status.json", status.to_json())
+        write_json(job.folder / "status.json", to_json(status))
     except LamamlError as error:
         ended: Ended | Refused = Refused(error)
     else:

@@ -25,6 +25,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from lamaml._io import atomic_write, plain, writing
+from lamaml._records import from_json, to_json
 from lamaml.errors import DataCorrupt, LamamlError, Mismatch
 from lamaml.experiments.storing.origin import Origin
 from lamaml.training import Checkpoint
@@ -78,8 +79,8 @@ def write_checkpoint(folder: Path, at: Checkpoint, origin: Origin) -> Path:
       Unwritable: the older ones are unchanged.
     """
     place = {"task": at.task, "update": at.update}
-    header = {"format": FORMAT, **origin._asdict(), "place": place, "seconds": at.seconds._asdict()}
-    metadata = {name: json.dumps(plain(value)) for name, value in header.items()}
+    header = {"format": FORMAT, **origin._asdict(), "place": place, "seconds": at.seconds}
+    metadata = {name: json.dumps(to_json(value)) for name, value in header.items()}
     tensors, _ = _flatten(_Arrays(at.state, at.matrix, at.baseline))
     content = save(
         {name: _stored(leaf) for name, leaf in tensors.items()},
@@ -167,7 +168,7 @@ def _read(
             _require_alike(name, expected.get(name), found.get(name))
         leaves = [_restored(found[name], leaf) for name, leaf in expected.items()]
         state, matrix, baseline = structure.unflatten(leaves)
-        seconds = Seconds(**header["seconds"])
+        seconds = from_json(Seconds, header["seconds"])
         return Checkpoint(task, update, state, matrix, baseline, {}, seconds), note
     except LamamlError:
         raise

@@ -4,11 +4,10 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 PACKAGES = ("lamaml", "jax", "jaxlib", "numpy")
 
@@ -39,16 +38,6 @@ class Environment:
         revision, dirty = checkout()
         system, machine = platform.platform(), platform.machine()
         return cls(versions(), system, machine, num_cores(), revision, dirty)
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Environment":
-        """Read what `to_json` returned."""
-        known = {field.name: value[field.name] for field in fields(cls) if field.name in value}
-        return cls(**known | {"versions": dict(value["versions"])})
 
 
 def versions() -> dict[str, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lamaml._io import writing
+from lamaml._records import from_json, to_json
 from lamaml.errors import InUse
 
 NAME = "lock"
@@ -70,7 +71,7 @@ def locked(folder: Path) -> Iterator[Lock]:
         mine = _Owner(os.getpid(), socket.gethostname(), time.time())
         with writing(path):
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(mine._asdict()).encode(), 0)
+            os.pwrite(descriptor, json.dumps(to_json(mine)).encode(), 0)
         yield Lock(descriptor, str(before or ""))
     finally:
         path.unlink(missing_ok=True)
@@ -104,7 +105,6 @@ def _lock(descriptor: int) -> bool:
 def _owner(path: Path) -> _Owner | None:
     """The owner according to the file; None if it has not been written yet."""
     try:
-        owner = json.loads(path.read_bytes())
-        return _Owner(int(owner["pid"]), str(owner["host"]), float(owner["started"]))
-    except (FileNotFoundError, ValueError, LookupError, TypeError):
+        return from_json(_Owner, json.loads(path.read_bytes()))
+    except (FileNotFoundError, ValueError):
         return None

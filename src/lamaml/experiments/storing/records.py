@@ -1,20 +1,16 @@
-"""The records of a run folder: settings, seed status and accuracy, each with one reader and writer.
-
-Every record is a frozen dataclass. `to_json` returns what is written, `from_json` reads it back;
-`read_record` turns a damaged file into a DataCorrupt that names it.
-"""
+"""The records of a run folder: settings, seed status and accuracy, and how their files are read."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from lamaml._io import plain
+from lamaml._records import FLAT, SPARSE, from_json
 from lamaml.errors import DataCorrupt, require
 from lamaml.evaluation import Metrics
 from lamaml.experiments.recipes.load import Recipe
@@ -37,55 +33,24 @@ class RunSettings:
       num_tasks: number of tasks; None for all.
       num_samples: training rows per task; None for the benchmark's number.
       threads: per process.
-      checkpoint_every: updates between checkpoints, 0 for task ends only; None for the network's
-        default.
+      checkpoint_every: updates between checkpoints, 0 for task ends only; None is replaced by
+        the network's default.
     """
 
-    recipe: Recipe
+    recipe: Recipe = field(metadata=FLAT)
+    changed: Sequence[str] = field(default=(), kw_only=True)
     seeds: Sequence[int]
-    changed: Sequence[str] = ()
+    threads: int = field(default=1, kw_only=True)
     num_tasks: int | None = None
     num_samples: int | None = None
-    threads: int = 1
     checkpoint_every: int | None = None
 
     def __post_init__(self) -> None:
         for seed in self.seeds:
             require(0 <= seed < 2**32, "seed", seed, "from 0 to 2³² − 1")
-
-    @property
-    def checkpoint_interval(self) -> int:
-        """Updates between checkpoints, 0 for task ends only."""
-        if self.checkpoint_every is not None:
-            return self.checkpoint_every
-        return CHECKPOINT_EVERY.get(self.recipe.model, min(CHECKPOINT_EVERY.values()))
-
-    def to_json(self) -> dict[str, Any]:
-        """The recipe's fields and the run's own in one object."""
-        own = {
-            "changed": list(self.changed),
-            "seeds": list(self.seeds),
-            "threads": self.threads,
-            "num_tasks": self.num_tasks,
-            "num_samples": self.num_samples,
-            "checkpoint_every": self.checkpoint_interval,
-        }
-        value: dict[str, Any] = plain(asdict(self.recipe) | own)
-        return value
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "RunSettings":
-        """Read what `to_json` returned."""
-        known = {field.name: value[field.name] for field in fields(Recipe) if field.name in value}
-        return cls(
-            Recipe(**known | {"probes": tuple(known.get("probes", ()))}),
-            [int(seed) for seed in value["seeds"]],
-            list(value["changed"]),
-            _optional_int(value["num_tasks"]),
-            _optional_int(value["num_samples"]),
-            int(value["threads"]),
-            int(value["checkpoint_every"]),
-        )
+        if self.checkpoint_every is None:
+            every = CHECKPOINT_EVERY.get(self.recipe.model, min(CHECKPOINT_EVERY.values()))
+            object.__setattr__(self, "checkpoint_every", every)
 
 
 class SeedState(StrEnum):
@@ -114,40 +79,20 @@ class SeedStatus:
       data: fingerprint of the stream's rows.
     """
 
-    state: SeedState
+    state: SeedState = field(metadata={"name": "status"})
     message: str = ""
-    traceback: str | None = None
-    task: int | None = None
-    update: int | None = None
-    num_updates: int | None = None
-    seconds: Seconds | None = None
-    facts_sha256: str | None = None
-    data: str | None = None
+    traceback: str | None = field(default=None, metadata=SPARSE)
+    task: int | None = field(default=None, metadata=SPARSE)
+    update: int | None = field(default=None, metadata=SPARSE)
+    num_updates: int | None = field(default=None, metadata=SPARSE)
+    seconds: Seconds | None = field(default=None, metadata=SPARSE)
+    facts_sha256: str | None = field(default=None, metadata=SPARSE)
+    data: str | None = field(default=None, metadata=SPARSE)
 
     @property
     def ended(self) -> bool:
         """Whether nothing is left to do: the seed has finished or diverged."""
         return self.state in (SeedState.FINISHED, SeedState.DIVERGED)
-
-    def to_json(self) -> dict[str, Any]:
-        """State, message and every field that is known."""
-        known = {name: value for name, value in vars(self).items() if value is not None}
-        del known["state"]
-        if self.seconds is not None:
-            known["seconds"] = self.seconds._asdict()
-        return {"status": str(self.state), **known}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "SeedStatus":
-        """Read what `to_json` returned."""
-        known = {field.name: value[field.name] for field in fields(cls) if field.name in value}
-        known |= {"state": SeedState(value["status"]), "message": str(value["message"])}
-        if "seconds" in known:
-            known["seconds"] = Seconds(**known["seconds"])
-        status = cls(**known)
-        if status.state is SeedState.FINISHED and None in (status.num_updates, status.seconds):
-            raise ValueError("a finished seed without num_updates or seconds")
-        return status
 
 
 @dataclass(frozen=True)
@@ -162,34 +107,21 @@ class Accuracy:
 
     matrix: np.ndarray
     baseline: np.ndarray
-    metrics: Metrics | None = None
+    metrics: Metrics | None = field(default=None, metadata=FLAT)
 
-    def to_json(self) -> dict[str, Any]:
-        """NaN is written as null."""
-        found = self.metrics._asdict() if self.metrics else {}
-        return {"matrix": self.matrix, "baseline": self.baseline, **found}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Accuracy":
-        """Read what `to_json` returned."""
-        matrix = np.array(value["matrix"], float)  # null becomes NaN
-        if matrix.ndim != 2 or len(matrix) != len(matrix.T):
+    def __post_init__(self) -> None:
+        if self.matrix.ndim != 2 or len(self.matrix) != len(self.matrix.T):
             raise ValueError("the matrix is not square")
-        found = None
-        if METRICS[0] in value:
-            numbers = {name: value[name] for name in METRICS}
-            found = Metrics(**{n: np.nan if v is None else float(v) for n, v in numbers.items()})
-        return cls(matrix, np.array(value["baseline"], float), found)
 
 
-def read_record(path: Path, from_json: Callable[[dict[str, Any]], _Record]) -> _Record:
+def read_record(path: Path, kind: type[_Record]) -> _Record:
     """The record in a JSON file.
 
     Raises:
       DataCorrupt: the file is missing or does not hold the record.
     """
     with reading(path):
-        return from_json(json.loads(path.read_text("utf-8")))
+        return from_json(kind, json.loads(path.read_text("utf-8")))
 
 
 @contextmanager
@@ -200,7 +132,3 @@ def reading(path: Path) -> Iterator[None]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataCorrupt(f"{path} is missing or damaged: {reason}") from error
-
-
-def _optional_int(value: Any) -> int | None:
-    return None if value is None else int(value)

@@ -15,15 +15,14 @@ RUN/lock                        while a command works on the run: which one
 import json
 import math
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lamaml.errors import DataUnavailable, LamamlError, require
+from lamaml.errors import DataCorrupt, DataUnavailable, LamamlError, require
 from lamaml.evaluation import Metrics
 from lamaml.experiments.storing.environment import Environment
 from lamaml.experiments.storing.records import (
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOT_STARTED = SeedStatus(SeedState.INTERRUPTED, "not started")
+_UNKNOWN = Seconds(math.nan, math.nan, math.nan)
 _NO_ACCURACY = Accuracy(np.empty((0, 0)), np.empty(0))
 
 
@@ -88,7 +88,7 @@ class Seed:
         paths = [
             self.folder / "rates" / f"task-{task + 1}.json" for task in range(len(self.matrix))
         ]
-        return [read_record(path, _histograms) for path in paths if path.exists()]
+        return [read_record(path, dict[str, RateHistogram]) for path in paths if path.exists()]
 
     def diagnostics(self) -> dict[str, np.ndarray]:
         """Every diagnostic over all updates, by name. A half-written last line is ignored."""
@@ -129,7 +129,7 @@ class Run:
         done = [seed.status for seed in self.finished]
         seconds = [status.seconds for status in done if status.seconds]
         num_updates = done[0].num_updates if done else None
-        mean = Seconds(*map(statistics.fmean, zip(*seconds, strict=True))) if seconds else None
+        mean = Seconds(*map(statistics.fmean, zip(*seconds, strict=True))) if seconds else _UNKNOWN
         return Summary(
             stream=recipe.benchmark,
             learner=recipe.learner,
@@ -143,7 +143,7 @@ class Run:
             num_tasks=settings.num_tasks,
             num_samples=settings.num_samples,
             num_updates=num_updates,
-            ms_per_update=1000 * mean.train / num_updates if mean and num_updates else None,
+            ms_per_update=1000 * mean.train / num_updates if num_updates else None,
             seconds=mean,
             settings=recipe.settings,
             changed=settings.changed,
@@ -221,8 +221,8 @@ def read_run(folder: Path) -> Run:
     """
     if not (folder / "settings.json").is_file():
         raise DataUnavailable(f"{folder} is not a run folder: it has no settings.json")
-    settings = read_record(folder / "settings.json", RunSettings.from_json)
-    environment = read_record(folder / "environment.json", Environment.from_json)
+    settings = read_record(folder / "settings.json", RunSettings)
+    environment = read_record(folder / "environment.json", Environment)
     seeds = [_read_seed(folder / f"seed-{number}", number) for number in settings.seeds]
     return Run(folder, settings, environment, seeds)
 
@@ -230,21 +230,15 @@ def read_run(folder: Path) -> Run:
 def _read_seed(folder: Path, number: int) -> Seed:
     status, accuracy = _NOT_STARTED, _NO_ACCURACY
     if (folder / "status.json").exists():
-        status = read_record(folder / "status.json", SeedStatus.from_json)
+        status = read_record(folder / "status.json", SeedStatus)
     finished = status.state is SeedState.FINISHED
+    if finished and None in (status.num_updates, status.seconds):
+        raise DataCorrupt(f"{folder / 'status.json'} lacks num_updates or seconds")
     if (folder / "accuracy.json").exists() or finished:
-        accuracy = read_record(folder / "accuracy.json", Accuracy.from_json)
-    with reading(folder / "accuracy.json"):
-        if finished and accuracy.metrics is None:
-            raise ValueError("it lacks the metrics of a finished seed")
+        accuracy = read_record(folder / "accuracy.json", Accuracy)
+    if finished and accuracy.metrics is None:
+        raise DataCorrupt(f"{folder / 'accuracy.json'} lacks the metrics of a finished seed")
     return Seed(number, folder, status, accuracy)
-
-
-def _histograms(value: Mapping[str, Any]) -> dict[str, RateHistogram]:
-    return {
-        layer: RateHistogram(float(found["low"]), float(found["high"]), list(found["counts"]))
-        for layer, found in value.items()
-    }
 
 
 def _percent(seed: Seed, metric: str) -> float | None:

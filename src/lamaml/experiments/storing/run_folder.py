@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lamaml._io import write_json, writing
+from lamaml._records import to_json
 from lamaml.errors import InUse, InvalidArgument, LamamlError
 from lamaml.experiments.storing.environment import Environment
 from lamaml.experiments.storing.locks import NAME as LOCK
@@ -72,7 +73,7 @@ def extended(folder: Path, settings: RunSettings) -> Iterator[OpenRun]:
     with locked(folder) as lock:
         clear_leftovers(folder)
         if (folder / "settings.json").exists():
-            there = read_record(folder / "settings.json", RunSettings.from_json)
+            there = read_record(folder / "settings.json", RunSettings)
             if len(there.seeds) < len(settings.seeds):
                 _write_settings(folder, replace(there, seeds=settings.seeds))
         else:
@@ -98,12 +99,12 @@ def clear_leftovers(folder: Path) -> None:
 
 
 def _write(folder: Path, settings: RunSettings) -> None:
-    write_json(folder / "environment.json", Environment.here().to_json())
+    write_json(folder / "environment.json", to_json(Environment.here()))
     _write_settings(folder, settings)
 
 
 def _write_settings(folder: Path, settings: RunSettings) -> None:
-    write_json(folder / "settings.json", settings.to_json())
+    write_json(folder / "settings.json", to_json(settings))
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lamaml.experiments.storing.records import METRICS
 from lamaml.training.checkpoint import Seconds
 
 
@@ -46,7 +45,7 @@ class Summary:
     num_samples: int | None
     num_updates: int | None
     ms_per_update: float | None
-    seconds: Seconds | None  # means per seed
+    seconds: Seconds  # means per finished seed; NaN if there is none
     settings: Mapping[str, Any]
     changed: Sequence[str]
     threads: int
@@ -59,10 +58,3 @@ class Summary:
         """The metric of that name, one of `METRICS`."""
         found: Spread = getattr(self, name)
         return found
-
-    def to_json(self) -> dict[str, Any]:
-        """All fields by name; null where nothing is known."""
-        places = [place and place._asdict() for place in self.diverged_at]
-        seconds = self.seconds._asdict() if self.seconds else dict.fromkeys(Seconds._fields)
-        spreads = {name: self.metric(name)._asdict() for name in METRICS}
-        return vars(self) | spreads | {"diverged_at": places, "seconds": seconds}

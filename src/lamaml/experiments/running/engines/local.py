@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import IO, cast
 
 from lamaml._io import write_json
+from lamaml._records import to_json
 from lamaml.errors import Unwritable
 from lamaml.experiments.running.jobs import Ended, Event, Job, Refused, event_from_line
 from lamaml.experiments.storing.environment import num_cores
@@ -96,7 +97,7 @@ class LocalProcesses:
                 raise message.error
             if isinstance(message, _Exited):
                 message = Ended(SeedStatus(SeedState.FAILED, f"its process {message.reason}"))
-                write_json(job.folder / "status.json", message.status.to_json())
+                write_json(job.folder / "status.json", to_json(message.status))
                 worker.alive = False
             if isinstance(message, Ended):
                 self._finish(worker, message)
@@ -185,10 +186,10 @@ class _Worker:
 
 
 def _mark_interrupted(path: Path) -> None:
-    if path.exists() and read_record(path, SeedStatus.from_json).state is SeedState.RUNNING:
+    if path.exists() and read_record(path, SeedStatus).state is SeedState.RUNNING:
         status = SeedStatus(SeedState.INTERRUPTED, "its process was ended")
         with contextlib.suppress(Unwritable):  # the disk may be why it ends
-            write_json(path, status.to_json())
+            write_json(path, to_json(status))
 
 
 _Messages = SimpleQueue[tuple[_Worker, Event | Refused | _Exited]]
