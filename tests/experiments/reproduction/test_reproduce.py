@@ -12,6 +12,7 @@ import pytest
 from browser import needs_chromium, opened
 
 from lamaml import cli
+from lamaml._records import from_json
 from lamaml.bench import Measurements
 from lamaml.experiments.reproduction.outcomes import Outcome, read_outcomes
 from lamaml.experiments.reproduction.page import render_page
@@ -138,7 +139,7 @@ def test_tables_and_figures_are_files_too(killed, outcomes) -> None:
         for suffix in (".md", ".tex", ".csv"):
             assert (folder / f"{name}{suffix}").stat().st_size > 50
         rows = (folder / f"{name}.csv").read_text().splitlines()
-        assert len(rows) == 1 + len(tables(Outcome.from_json(outcome))[0].rows)
+        assert len(rows) == 1 + len(tables(from_json(Outcome, outcome))[0].rows)
     for figure in ("robustness-la_maml", "robustness-grid-c_maml", "time", "intertask"):
         assert (folder / f"figure-{figure}.svg").read_bytes().startswith(b"<?xml")
         assert (folder / f"figure-{figure}.pdf").read_bytes().startswith(b"%PDF")
@@ -179,7 +180,7 @@ def test_stored_runs_nothing_and_writes_what_has_finished(killed, tmp_path: Path
 @pytest.mark.parametrize("width", [400, 1400])
 def test_the_page_fits_the_screen(outcomes, width: int, tmp_path: Path) -> None:
     found = opened(
-        render_page([Outcome.from_json(found) for found in outcomes.values()]), width, tmp_path
+        render_page([from_json(Outcome, found) for found in outcomes.values()]), width, tmp_path
     )
     assert found["wide"] == width
     assert found["drawn"]
