@@ -23,18 +23,22 @@ class UpdateTime:
       learner: name of the learner.
       model: `mlp` or `cnn`.
       order: `first` or `second`.
+      path: of the look-ahead, `function_space` or `general`.
       ms: milliseconds per update.
-      gflop: operations of the update, counted, in 10⁹.
+      gflop: operations of the update's own matrix products, counted, in 10⁹.
+      elementwise_gflop: its other operations, which the share leaves out.
       gemm_gflops: matrix-product rate, in 10⁹ operations per second.
-      share: rate of the update as a share of the matrix-product rate.
+      share: rate of the update's matrix products as a share of the machine's.
     """
 
     threads: int
     learner: str
     model: str
     order: str
+    path: str
     ms: float
     gflop: float
+    elementwise_gflop: float
     gemm_gflops: float
     share: float
 
@@ -107,7 +111,7 @@ class Measurements:
 
     Attributes:
       gemm_gflops: the best matrix-product rate, by number of threads.
-      updates: one per learner, network, order and number of threads.
+      updates: one per learner, network, order, path and number of threads.
       mer: one per number of threads, as the next two.
       gem: also one per number of tasks seen.
       checkpoints: cost of checkpoints.
@@ -148,15 +152,15 @@ class Measurements:
 
     @property
     def update_table(self) -> Table:
-        """Returns the updates with one row per learner and order, for documents."""
-        cases: dict[tuple[str, str, str], list[str]] = {}
+        """Returns the updates with one row per learner, order and path, for documents."""
+        cases: dict[tuple[str, ...], list[str]] = {}
         for row in self.updates:
-            words = cases.setdefault((row.model, row.learner, row.order), [])
+            words = cases.setdefault(_case(row), [])
             words += [f"{row.ms:.2f}", f"{100 * row.share:.0f} %"]
-        header = ["network", "learner", "order"]
+        header = ["network", "learner", "order", "path", "GFLOP"]
         for count in self.gemm_gflops:
             header += [f"ms, {count} thread{'s' if count != '1' else ''}", "share"]
-        rows = [[model.upper(), *words, *found] for (model, *words), found in cases.items()]
+        rows = [[*case, *found] for case, found in cases.items()]
         return Table("bench", "One update, as a share of the matrix-product rate", header, rows)
 
     @property
@@ -164,16 +168,8 @@ class Measurements:
         """Returns what `lamaml bench` prints."""
         rates = self.gemm_gflops.items()
         speed = ", ".join(f"{rate:.0f} GFLOP/s with {threads}" for threads, rate in rates)
-        columns = ("learner", "model", "order", "threads", "ms/update", "GFLOP/s", "share")
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        for number, column in enumerate(columns):
-            table.add_column(column, justify="left" if number < 3 else "right")
-        for row in self.updates:
-            words = (row.learner, row.model, row.order, str(row.threads))
-            achieved = f"{1000 * row.gflop / row.ms:.1f}"
-            table.add_row(*words, f"{row.ms:.2f}", achieved, f"{100 * row.share:.0f} %")
         title = Text(f"Matrix product: {speed} threads", style="bold")
-        return Group(title, table, Text("\n".join(self._sentences())))
+        return Group(title, _for_terminal(self.update_table, 4), Text("\n".join(self._sentences())))
 
     def _sentences(self) -> list[str]:
         lines = [
@@ -198,6 +194,21 @@ class Measurements:
             for row in self.estimator
         ]
         return lines
+
+
+def _case(row: UpdateTime) -> tuple[str, ...]:
+    path = row.path.replace("_", " ")
+    return row.model.upper(), row.learner, row.order, path, f"{row.gflop:.4f}"
+
+
+def _for_terminal(table: Table, num_names: int) -> RichTable:
+    """Returns a table for the terminal; columns after the names are numbers."""
+    shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(table.header):
+        shown.add_column(column, justify="left" if number < num_names else "right")
+    for row in table.rows:
+        shown.add_row(*row)
+    return shown
 
 
 RECORDS: dict[str, type[Any]] = {

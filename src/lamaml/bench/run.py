@@ -15,7 +15,14 @@ from functools import partial
 from lamaml.bench.checkpoint_cost import checkpoint_cost
 from lamaml.bench.latency import estimator_latency
 from lamaml.bench.results import KINDS, RECORDS, Measurements, Record
-from lamaml.bench.updates import LEARNERS_MEASURED, NETWORKS, gem_times, mer_time, update_times
+from lamaml.bench.updates import (
+    LEARNERS_MEASURED,
+    NETWORKS,
+    gem_times,
+    mer_time,
+    paths,
+    update_times,
+)
 from lamaml.experiments.running.engines.local import worker_environment
 from lamaml.experiments.storing.environment import Environment
 
@@ -25,9 +32,10 @@ _START = (
 )
 
 PARTS: dict[str, Callable[[int], Sequence[Record]]] = {
-    f"{learner} on the {model}": partial(update_times, model, learner)
+    f"{learner} on the {model}, {path}": partial(update_times, model, learner, path)
     for model in NETWORKS
     for learner in LEARNERS_MEASURED
+    for path in paths(model, learner)
 } | {
     "mer": lambda threads: [mer_time(threads)],
     "gem": gem_times,

@@ -1,9 +1,9 @@
 """The time of one update, as a share of the machine's own matrix-product rate.
 
 Matrix products are measured in turns with the update: noise slows both, and their ratio stays. The
-work of an update is counted, not measured: one forward and backward pass takes 6 operations per
-weight use (multiply-add) and row, and a Hessian-vector product, which second order needs for every
-inner row, 12 more. Everything else an update does is overhead.
+work of an update is what its own matrix products need, counted by `operations`; everything else it
+does is overhead. Where the first layer is affine in the data, a look-ahead has two paths with
+different work, and both are measured.
 
 Two comparisons stand beside the shares: ten examples of MER, as in its paper, against one glance of
 La-MAML at ten rows; and GEM after more and more tasks, whose cost grows with the tasks it has seen.
@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from lamaml.bench.operations import Operations, count_operations
 from lamaml.bench.results import GemTime, MerTime, UpdateTime
 from lamaml.bench.timing import Call, best_seconds
 from lamaml.learners import LEARNERS
@@ -25,13 +26,8 @@ BATCH, REPLAY, MEMORY = 10, 10, 200
 INNER_STEPS = {"mlp": 10, "cnn": 5}
 ROW_SHAPE = {"mlp": (784,), "cnn": (32, 32, 3)}
 NUM_OUTPUTS = {"mlp": 10, "cnn": 100}
-# Multiply-adds in a forward pass of one row: full layers, and convolutions on 16×16, 8×8 and 4×4
-# outputs.
-MULTIPLY_ADDS = {
-    "mlp": 784 * 100 + 100 * 100 + 100 * 10,
-    "cnn": 256 * 27 * 160 + 64 * 1440 * 160 + 16 * 1440 * 160 + 2560 * 320 + 320 * 320 + 320 * 100,
-}
-NETWORKS = tuple(MULTIPLY_ADDS)
+NETWORKS = tuple(ROW_SHAPE)
+FUNCTION_SPACE, GENERAL = "function_space", "general"
 GEM_TASKS = 20
 GEM_TASKS_SEEN = (1, 10, 20)
 _META = ("c_maml", "sync_la_maml", "la_maml")
@@ -46,24 +42,30 @@ _RATES: dict[str, dict[str, float]] = {
 LEARNERS_MEASURED = tuple(_RATES)
 
 
-def update_times(model: str, learner: str, threads: int) -> list[UpdateTime]:
+def paths(model: str, learner: str) -> tuple[str, ...]:
+    """Returns the paths that the look-ahead of a learner can take; the default one is first."""
+    return (FUNCTION_SPACE, GENERAL) if model == "mlp" and learner in _META else (GENERAL,)
+
+
+def update_times(model: str, learner: str, path: str, threads: int) -> list[UpdateTime]:
     """Measures one update of a learner, of each order, beside matrix products."""
     orders = ("first", "second") if learner in _META else ("first",)
-    calls = {order: update_call(model, learner, order) for order in orders}
+    calls = {order: update_call(model, learner, order, path) for order in orders}
     best = best_seconds({"matrix product": matrix_product(), **calls})
     gemm = 2 * MATRIX_SIDE**3 / best["matrix product"] / 1e9
     times = []
     for order in orders:
-        gflop = num_operations(model, learner, order) / 1e9
-        share = gflop / best[order] / gemm
-        milliseconds = 1e3 * best[order]
-        times.append(UpdateTime(threads, learner, model, order, milliseconds, gflop, gemm, share))
+        counted = update_operations(model, learner, order, path)
+        gflop, elementwise = counted.products / 1e9, counted.elementwise / 1e9
+        ms, share = 1e3 * best[order], gflop / best[order] / gemm
+        case = (threads, learner, model, order, path)
+        times.append(UpdateTime(*case, ms, gflop, elementwise, gemm, share))
     return times
 
 
 def mer_time(threads: int) -> MerTime:
     """Measures ten examples of MER beside one glance of La-MAML."""
-    calls = {"mer": mer_call(), "glance": update_call("mlp", "la_maml", "first")}
+    calls = {"mer": mer_call(), "glance": update_call("mlp", "la_maml", "first", FUNCTION_SPACE)}
     best = best_seconds(calls)
     ratio = best["mer"] / best["glance"]
     return MerTime(threads, 1e3 * best["mer"], 1e3 * best["glance"], ratio)
@@ -75,18 +77,18 @@ def gem_times(threads: int) -> list[GemTime]:
     return [GemTime(threads, int(seen), 1e3 * seconds) for seen, seconds in best.items()]
 
 
-def num_operations(model: str, learner: str, order: str) -> float:
-    """Returns the floating-point operations of one update."""
-    union, steps = BATCH + REPLAY, INNER_STEPS[model]
-    rows = {"online": BATCH, "er": union, "la_er": BATCH + 2 * union}.get(learner)
-    rows = BATCH + steps * union if rows is None else rows
-    hessian_products = 12 * BATCH if order == "second" else 0
-    return MULTIPLY_ADDS[model] * (6.0 * rows + hessian_products)
+def update_operations(model: str, learner: str, order: str, path: str) -> Operations:
+    """Returns the operations of one update."""
+    network, loss = problem(model, path)
+    algorithm, batch = build(learner, model, order, loss), rows_of(model, BATCH)
+    key = jax.random.key(0)
+    state = jax.eval_shape(lambda key: algorithm.init(network.init(key), batch), key)
+    return count_operations(algorithm.update, state, batch, key)
 
 
-def update_call(model: str, learner: str, order: str) -> Call:
+def update_call(model: str, learner: str, order: str, path: str) -> Call:
     """Returns a function that makes one compiled update, in place, on random rows."""
-    network, loss = problem(model)
+    network, loss = problem(model, path)
     return repeated(build(learner, model, order, loss), network, rows_of(model, BATCH))
 
 
@@ -113,9 +115,15 @@ def gem_call(tasks_seen: int) -> Call:
     return repeated(algorithm, network, *batches)
 
 
-def problem(model: str) -> tuple[Model, Loss]:
-    """Returns the network and loss of MNIST (`mlp`) or CIFAR-100 (`cnn`)."""
-    network = MODELS[model](ROW_SHAPE[model], NUM_OUTPUTS[model])
+def problem(model: str, path: str = FUNCTION_SPACE) -> tuple[Model, Loss]:
+    """Returns the network and loss of MNIST (`mlp`) or CIFAR-100 (`cnn`).
+
+    Args:
+      model: `mlp` or `cnn`.
+      path: of the look-ahead; the MLP alone has a choice.
+    """
+    choice = {"function_space": path == FUNCTION_SPACE} if model == "mlp" else {}
+    network = MODELS[model](ROW_SHAPE[model], NUM_OUTPUTS[model], **choice)
     heads = task_heads(NUM_OUTPUTS[model], None if model == "mlp" else 5)
     return network, cross_entropy(network, heads)
 
