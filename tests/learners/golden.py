@@ -51,12 +51,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "icarl": {"learning_rate": 0.1, "task_size": 65, **MEMORY},
     "meta_bgd": {"learning_rate": 50.0, "initial_std": 0.02, "num_monte_carlo": 2, **META},
 }
+LOOK_AHEAD = ("c_maml", "sync_la_maml", "la_maml", "dark_la_maml", "meta_bgd")
 SECOND_ORDER = {"first_order": False, "inner_clamp": 1.0}  # where a learner has such arguments
 
 
 @functools.cache
 def problems() -> dict[str, tuple[Stream, Model, Schedule, dict[str, Any]]]:
-    """Stream, network, schedule and changed settings: the MNIST way, and the CIFAR-100 way."""
+    """Stream, network, schedule and changed settings: the MNIST way, and the CIFAR-100 way.
+
+    The MNIST way is followed twice by learners that look ahead: in function space, and unrolled.
+    """
     rotations = digits_rotations(seed=0, num_tasks=2, num_samples=65)
     x, y = load_digits(return_X_y=True)
     kept = y < 6
@@ -64,15 +68,24 @@ def problems() -> dict[str, tuple[Stream, Model, Schedule, dict[str, Any]]]:
     split = arrays(images, y[kept], seed=0, classes_per_task=2, num_tasks=2, num_samples=40)
     split = replace(split, augment=CropFlip(Standardise((0.5,) * 3, (0.25,) * 3), brightness=0.2))
     network = cnn((8, 8, 3), 6, num_convolutions=2, num_filters=6, hidden_sizes=(8,))
+    unrolled, model = (
+        mlp(64, 10, hidden_sizes=(20, 20), function_space=is_used) for is_used in (False, True)
+    )
     return {
-        "rotations": (rotations, mlp(64, 10, hidden_sizes=(20, 20)), Schedule(10, 1, 2), {}),
+        "rotations": (rotations, unrolled, Schedule(10, 1, 2), {}),
+        "function_space": (rotations, model, Schedule(10, 1, 2), {}),
         "split": (split, network, Schedule(10, 2, 1), SECOND_ORDER),
     }
 
 
 def trajectories(name: str, **changes: Any) -> dict[str, Any]:
     """Losses, accuracies and norms of a learner on every problem, a digest of its last state."""
-    return {problem: _trajectory(name, problem, changes) for problem in problems()}
+    looks_ahead = name in LOOK_AHEAD
+    return {
+        problem: _trajectory(name, problem, changes)
+        for problem in problems()
+        if looks_ahead or problem != "function_space"
+    }
 
 
 def _trajectory(name: str, problem: str, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,7 +99,7 @@ def _trajectory(name: str, problem: str, changes: Mapping[str, Any]) -> dict[str
     }
     asked = inspect.signature(LEARNERS[name]).parameters
     settings = {word: value for word, value in (known | special).items() if word in asked}
-    loss = cross_entropy(model.apply, heads)
+    loss = cross_entropy(model, heads)
     learner = LEARNERS[name](loss, **(SETTINGS[name] | settings | changes))
     losses: list[float] = []
     for at in train(stream, model, learner, schedule, seed=0):
