@@ -516,15 +516,20 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
                 "programs_compiled": 7,
             }
         ],
+        "stalls": [
+            {"case": "9th class", "cache": "off", "seconds": 0.25, "resident_mb": 400.0},
+            {"case": "9th class", "cache": "warm", "seconds": 0.05, "resident_mb": 390.0},
+        ],
         "environment": to_json(Environment({})),
     }
     found = Measurements.from_json(measured)
-    monkeypatch.setattr("lamaml.bench.measure", lambda on_progress: found)
+    monkeypatch.setattr("lamaml.bench.measure", lambda quick, on_progress: found)
     assert json.loads(lamaml("bench", "--json")[1]) == measured
     shown = lamaml("bench")[1]
     assert "50 GFLOP/s" in shown
     assert "10.0 times a first-order glance" in shown
     assert "by 1.1 %" in shown
+    assert "9th class 0.25 400 0.05 390" in " ".join(shown.split())
     assert "1.20 times the bare update" in " ".join(shown.split())
 
 

@@ -1,12 +1,14 @@
-"""Writes docs/results.md and the tables in README.md from stored outcomes.
+"""Writes docs/results.md and the tables in README.md and docs/speed.md from stored outcomes.
 
     python tools/results_documents.py      (`make results`)
 
 docs/results.md begins with the Jinja template `results_introduction.md`. One section per outcome in
 docs/results follows, with its note from `results_notes.toml`, and then all update times of
-docs/bench.json, the output of `lamaml bench --json`. In README.md, the text between `<!-- NAME -->`
-and `<!-- end -->` is replaced: `la_maml` by the cells of La-MAML in Tables 1 and 3, `bench` by the
-update times of La-MAML and ER. A test fails when the documents differ from what this writes.
+docs/bench.json, the output of `lamaml bench --json`. In README.md and docs/speed.md, the text
+between `<!-- NAME -->` and `<!-- end -->` is replaced: `la_maml` by the cells of La-MAML in Tables
+1 and 3, `bench` by the update times of La-MAML and ER, `speed_updates` by those of all learners,
+`speed_stalls` by the waits for compilers. A test fails when the documents differ from what this
+writes.
 """
 
 import json
@@ -57,7 +59,12 @@ def with_tables(text: str, outcomes: Mapping[str, Outcome], measured: Measuremen
       outcomes: by the stem of their files.
       measured: by `lamaml bench`.
     """
-    blocks = {"la_maml": _la_maml(outcomes), "bench": _bench(measured, _README_LEARNERS)}
+    blocks = {
+        "la_maml": _la_maml(outcomes),
+        "bench": _bench(measured, _README_LEARNERS),
+        "speed_updates": _bench(measured),
+        "speed_stalls": measured.stall_table.markdown if measured.stalls else "Not measured yet.",
+    }
 
     def table(mark: re.Match[str]) -> str:
         return f"<!-- {mark[1]} -->\n{blocks[mark[1]]}\n<!-- end -->"
@@ -158,8 +165,8 @@ def main(root: Path) -> None:
     for name, outcome in outcomes.items():
         for drawing in figures(outcome):
             export(drawing, docs / "results" / name, ["svg"])
-    readme = root / "README.md"
-    readme.write_text(with_tables(readme.read_text("utf-8"), outcomes, measured), "utf-8")
+    for page in (root / "README.md", docs / "speed.md"):
+        page.write_text(with_tables(page.read_text("utf-8"), outcomes, measured), "utf-8")
 
 
 if __name__ == "__main__":

@@ -102,7 +102,24 @@ class EstimatorLatency:
     programs_compiled: int
 
 
-Record = UpdateTime | MerTime | GemTime | CheckpointCost | EstimatorLatency
+@dataclass(frozen=True)
+class Stall:
+    """A wait for imports or compilers, in a fresh process.
+
+    Attributes:
+      case: the import or call that is timed.
+      cache: of compiled programs, `off` or `warm`.
+      seconds: of the import or call alone.
+      resident_mb: memory of the process after it, in 10⁶ bytes.
+    """
+
+    case: str
+    cache: str
+    seconds: float
+    resident_mb: float
+
+
+Record = Stall | UpdateTime | MerTime | GemTime | CheckpointCost | EstimatorLatency
 
 
 @dataclass(frozen=True)
@@ -116,6 +133,7 @@ class Measurements:
       gem: also one per number of tasks seen.
       checkpoints: cost of checkpoints.
       estimator: latency of the estimators.
+      stalls: one per case and state of the cache.
       environment: versions, machine and revision.
     """
 
@@ -125,6 +143,7 @@ class Measurements:
     gem: Sequence[GemTime]
     checkpoints: Sequence[CheckpointCost]
     estimator: Sequence[EstimatorLatency]
+    stalls: Sequence[Stall]
     environment: Environment
 
     @classmethod
@@ -164,12 +183,29 @@ class Measurements:
         return Table("bench", "One update, as a share of the matrix-product rate", header, rows)
 
     @property
+    def stall_table(self) -> Table:
+        """Returns the stalls with one row per case."""
+        cases: dict[str, dict[str, Stall]] = {}
+        for row in self.stalls:
+            cases.setdefault(row.case, {})[row.cache] = row
+        header = ["call in a fresh process", "s, no cache", "MB", "s, warm cache", "MB"]
+        rows = [
+            [case, *_stall_words(found.get("off")), *_stall_words(found.get("warm"))]
+            for case, found in cases.items()
+        ]
+        return Table("stalls", "Waits for imports and compilers", header, rows)
+
+    @property
     def terminal(self) -> RenderableType:
         """Returns what `lamaml bench` prints."""
         rates = self.gemm_gflops.items()
         speed = ", ".join(f"{rate:.0f} GFLOP/s with {threads}" for threads, rate in rates)
         title = Text(f"Matrix product: {speed} threads", style="bold")
-        return Group(title, _for_terminal(self.update_table, 4), Text("\n".join(self._sentences())))
+        sentences = Text("\n".join(self._sentences()))
+        shown: list[RenderableType] = [title, _for_terminal(self.update_table, 4), sentences]
+        if self.stalls:
+            shown.append(_for_terminal(self.stall_table, 1))
+        return Group(*shown)
 
     def _sentences(self) -> list[str]:
         lines = [
@@ -201,6 +237,10 @@ def _case(row: UpdateTime) -> tuple[str, ...]:
     return row.model.upper(), row.learner, row.order, path, f"{row.gflop:.4f}"
 
 
+def _stall_words(stall: Stall | None) -> list[str]:
+    return [f"{stall.seconds:.2f}", f"{stall.resident_mb:.0f}"] if stall else ["–", "–"]
+
+
 def _for_terminal(table: Table, num_names: int) -> RichTable:
     """Returns a table for the terminal; columns after the names are numbers."""
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -217,6 +257,7 @@ RECORDS: dict[str, type[Any]] = {
     "gem": GemTime,
     "checkpoints": CheckpointCost,
     "estimator": EstimatorLatency,
+    "stalls": Stall,
 }
 """The record type of each list of `Measurements`."""
 KINDS = {kind: name for name, kind in RECORDS.items()}

@@ -15,6 +15,7 @@ from functools import partial
 from lamaml.bench.checkpoint_cost import checkpoint_cost
 from lamaml.bench.latency import estimator_latency
 from lamaml.bench.results import KINDS, RECORDS, Measurements, Record
+from lamaml.bench.stalls import CALLS, ROUNDS, stalls
 from lamaml.bench.updates import (
     LEARNERS_MEASURED,
     NETWORKS,
@@ -43,22 +44,28 @@ PARTS: dict[str, Callable[[int], Sequence[Record]]] = {
     "estimator": lambda threads: [estimator_latency(threads)],
 }
 """(number of threads) -> records, for each part."""
+_QUICK_PARTS = ("er on", "la_maml on")
 
 
 def measure(
-    threads: Sequence[int] = (1, 2), on_progress: Callable[[str], None] = lambda line: None
+    threads: Sequence[int] = (1, 2),
+    *,
+    quick: bool = False,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> Measurements:
     """Measures every part in a fresh process, with each number of threads; the best of several.
 
     Args:
       threads: numbers of threads.
+      quick: only La-MAML and ER with the first number of threads, and three stalls, once each.
       on_progress: called with a line of text before each part.
     """
     records: list[Record] = []
     with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
-        for count in threads:
-            for number, part in enumerate(PARTS, 1):
-                on_progress(f"{count} threads: {number} of {len(PARTS)}, {part}")
+        parts = [part for part in PARTS if not quick or part.startswith(_QUICK_PARTS)]
+        for count in threads[:1] if quick else threads:
+            for number, part in enumerate(parts, 1):
+                on_progress(f"{count} threads: {number} of {len(parts)}, {part}")
                 done = subprocess.run(  # noqa: S603
                     [sys.executable, "-P", "-c", _START, part, str(count), *sys.path],
                     env=worker_environment(count, compiled),
@@ -69,6 +76,8 @@ def measure(
                 if done.returncode:
                     raise RuntimeError(f"measuring {part} with {count} threads failed")
                 records += [RECORDS[kind](**row) for kind, row in json.loads(done.stdout)]
+    rounds, calls = (1, CALLS[:3]) if quick else (ROUNDS, CALLS)
+    records += stalls(rounds, calls, on_progress)
     return Measurements.collect(records, Environment.here())
 
 

@@ -211,8 +211,9 @@ def test_documents_say_what_the_outcomes_say() -> None:
     assert page == results_page(found, measured)
     for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):
         assert (ROOT / "docs" / picture).is_file(), "make results"
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert with_tables(readme, found, measured) == readme
+    for name in ("README.md", "docs/speed.md"):
+        text = (ROOT / name).read_text("utf-8")
+        assert with_tables(text, found, measured) == text
 
 
 def test_the_readme_shows_only_full_size_cells_of_la_maml() -> None:

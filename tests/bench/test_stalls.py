@@ -1,0 +1,39 @@
+"""The stalls of `lamaml bench`: real processes on the cheapest cases, no time is judged."""
+
+import os
+
+import pytest
+
+from lamaml.bench import stalls as room
+from lamaml.bench.stalls import CALLS, IMPORTS, stalls
+
+
+def test_an_import_is_timed_in_a_fresh_process():
+    found = list(stalls(rounds=1, calls=()))
+    assert [row.case for row in found] == list(IMPORTS)
+    assert all(row.seconds > 0 and row.resident_mb > 10 for row in found)
+    assert found[0].resident_mb < found[1].resident_mb
+
+
+def test_a_call_is_timed_without_and_with_a_filled_cache(monkeypatch):
+    asked = []
+
+    def fresh(case, setting):
+        asked.append((case, setting == "off" or os.path.isdir(setting)))
+        return float(len(asked)), 100.0
+
+    monkeypatch.setattr(room, "_in_fresh_process", fresh)
+    found = list(stalls(rounds=2, calls=CALLS[:1]))
+    assert asked[-5:] == [(CALLS[0], True)] * 5  # two without, one to fill, two with
+    assert [(row.cache, row.seconds) for row in found[-2:]] == [("off", 5.0), ("warm", 8.0)]
+
+
+def test_a_call_after_the_first():
+    (_, _, off, warm) = stalls(rounds=1, calls=("second partial_fit",))
+    assert off.seconds > 0
+    assert warm.seconds > 0
+
+
+def test_a_case_that_fails_is_named():
+    with pytest.raises(RuntimeError, match="'no such case' failed"):
+        list(stalls(rounds=1, calls=("no such case",)))
