@@ -123,7 +123,7 @@ def at_step(step, state) -> Checkpoint:
 def loaded(folder):
     """The last state saved there."""
     like = SUBJECTS[folder.name].start()
-    return read_checkpoint(max(folder.iterdir()), like, 1, ORIGIN).state
+    return read_checkpoint(max(folder.iterdir()), like, 1, ORIGIN)[0].state
 
 
 def test_every_learner_continues_identically_in_another_process(tmp_path):

@@ -22,8 +22,8 @@ def demo(
     from lamaml.experiments.recipes.load import recipe
     from lamaml.experiments.reporting.page import write_report
     from lamaml.experiments.reporting.tables import comparison_table, reading
-    from lamaml.experiments.running.console import execute_with_progress, exit_code
-    from lamaml.experiments.running.plan import Plan, default_out
+    from lamaml.experiments.running.console import exit_code, run_with_progress
+    from lamaml.experiments.running.plan import Plan, default_out, new_runs
     from lamaml.experiments.storing.records import RunSettings
 
     folder = out or default_out("demo")
@@ -33,7 +33,8 @@ def demo(
     ]
     console, progress = Console(), Console(stderr=True)
     console.print("Ten tasks in sequence: digits, each task rotated by 18° more.")
-    runs = with_progress(lambda: execute_with_progress(plans, progress, None, overwrite))
+    opening, folders = new_runs(plans, overwrite=overwrite), [plan.folder for plan in plans]
+    runs = with_progress(lambda: run_with_progress(opening, folders, progress))
     summaries = [run.summary for run in runs]
     console.print(comparison_table(summaries, f"digits_rotations, {SEEDS} seeds"))
     console.print(f"\n{reading(summaries)}", highlight=False)

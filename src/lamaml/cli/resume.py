@@ -19,9 +19,10 @@ def resume(runs: Runs, processes: Processes = None, as_json: Json = False) -> No
     the one before it is used. Prints what [bold]lamaml run[/] prints, and with
     --json one object per run.
     """
-    from lamaml.experiments.running.console import resume_with_progress
+    from lamaml.experiments.running.console import run_with_progress
+    from lamaml.experiments.running.plan import existing_runs
 
     folders = run_folders(runs)
-    console = Console(stderr=True)
-    found = with_progress(lambda: resume_with_progress(folders, console, processes))
+    opening, console = existing_runs(folders), Console(stderr=True)
+    found = with_progress(lambda: run_with_progress(opening, folders, console, processes))
     show_runs(found, as_json)

@@ -15,7 +15,7 @@ from lamaml import cli
 from lamaml._records import from_json
 from lamaml.bench import Measurements
 from lamaml.experiments.reproduction.outcomes import Outcome, read_outcomes
-from lamaml.experiments.reproduction.page import render_page
+from lamaml.experiments.reproduction.run import render_page
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import TARGETS
 from processes import kill_all

@@ -68,7 +68,7 @@ def bits(at: Checkpoint) -> list[bytes]:
 
 
 def read(path: Path, origin: Origin = ORIGIN, like: Any = None) -> Checkpoint:
-    return read_checkpoint(path, a_state(0.0) if like is None else like, NUM_TASKS, origin)
+    return read_checkpoint(path, a_state(0.0) if like is None else like, NUM_TASKS, origin)[0]
 
 
 @pytest.fixture

@@ -9,6 +9,5 @@ claims      what the paper says in words
 outcomes    the results of a target, stored as one JSON file
 tables      the tables of outcomes
 figures     the figures of outcomes
-page        all of them on one page
-run         runs what is missing, and writes everything
+run         runs what is missing, and writes everything, also on one page
 """

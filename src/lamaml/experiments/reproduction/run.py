@@ -10,7 +10,7 @@ OUT/SCALE/report.html               every outcome in the folder, on one page
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -19,18 +19,19 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from lamaml._io import write_text
 from lamaml.errors import LamamlError, require
 from lamaml.experiments.reporting.figures import export
+from lamaml.experiments.reporting.page import templates
 from lamaml.experiments.reporting.tables import counted
 from lamaml.experiments.reproduction.cells import SIZES, Cell, num_updates
 from lamaml.experiments.reproduction.figures import figures
 from lamaml.experiments.reproduction.outcomes import Outcome, collect, read_outcomes
-from lamaml.experiments.reproduction.page import write_page
 from lamaml.experiments.reproduction.request import Request
 from lamaml.experiments.reproduction.tables import tables
-from lamaml.experiments.running.console import complete_with_progress, failures
+from lamaml.experiments.running.console import failures, run_with_progress
 from lamaml.experiments.running.engines.local import default_processes
-from lamaml.experiments.running.plan import Work
+from lamaml.experiments.running.plan import Work, missing_runs
 from lamaml.experiments.storing.results import read_run
 
 _START = {"mlp": 6.0, "cnn": 25.0}  # seconds to import, build the stream and compile
@@ -90,8 +91,17 @@ def write_outcomes(request: Request, out: Path, record: Path | None = None) -> l
         for drawing in figures(outcome):
             export(drawing, folder)
         found.append(outcome)
-    write_page(read_outcomes(folder).values(), folder / "report.html")
+    write_text(folder / "report.html", render_page(read_outcomes(folder).values()))
     return found
+
+
+def render_page(outcomes: Iterable[Outcome]) -> str:
+    """Returns every table and figure on one self-contained HTML page."""
+    parts = [
+        {"outcome": outcome, "tables": tables(outcome), "figures": figures(outcome)}
+        for outcome in outcomes
+    ]
+    return templates().get_template("reproduction.html").render(parts=parts).strip() + "\n"
 
 
 def seconds_per_seed(cell: Cell, pace: Pace) -> float:
@@ -129,7 +139,9 @@ def _run_missing(
         left = [jobs[plan.folder] for plan in plans]
         console.print(_announcement(request, cells, left, store, processes), highlight=False)
 
-    for failure in failures(complete_with_progress(plans, console, processes, announce)):
+    folders = [plan.folder for plan in plans]
+    runs = run_with_progress(missing_runs(plans), folders, console, processes, announce)
+    for failure in failures(runs):
         text = f"{failure.traceback}{failure.message}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 

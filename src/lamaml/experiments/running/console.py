@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from lamaml.errors import Unwritable
-from lamaml.experiments.running.plan import Plan, Work, existing_runs, missing_runs, new_runs
+from lamaml.experiments.running.plan import Work
 from lamaml.experiments.running.progress import shown_progress
 from lamaml.experiments.storing.results import Run, read_run
 from lamaml.experiments.storing.run_folder import resume_command
@@ -32,54 +32,38 @@ class Failure(NamedTuple):
     traceback: str
 
 
-def execute_with_progress(
-    plans: Sequence[Plan], console: Console, processes: int | None, overwrite: bool
-) -> list[Run]:
-    """Run plans, with progress on the console.
-
-    Raises:
-      Stopped: by Ctrl-C or SIGTERM.
-      LamamlError: settings or data are refused.
-    """
-    folders = [plan.folder for plan in plans]
-    return _run(new_runs(plans, overwrite=overwrite), folders, console, processes)
-
-
-def resume_with_progress(
-    folders: Sequence[Path], console: Console, processes: int | None
-) -> list[Run]:
-    """Continue runs, with progress on the console.
-
-    Raises:
-      Stopped: by Ctrl-C or SIGTERM.
-      LamamlError: a folder or its checkpoints are refused.
-    """
-    return _run(existing_runs(folders), folders, console, processes)
-
-
-def complete_with_progress(
-    plans: Sequence[Plan],
+def run_with_progress(
+    opening: AbstractContextManager[Work],
+    folders: Sequence[Path],
     console: Console,
-    processes: int | None,
-    announce: Callable[[Work], None],
+    processes: int | None = None,
+    announce: Callable[[Work], None] = lambda work: None,
 ) -> list[Run]:
-    """Run the seeds of plans that have not ended, with progress on the console.
+    """Run the seeds that have not ended, with progress on the console.
 
     Args:
-      plans: their folders are made where they are missing.
+      opening: `new_runs`, `existing_runs` or `missing_runs`.
+      folders: of the runs.
       console: shows the progress.
       processes: the number of seeds at a time; None for one per core.
       announce: is called with the work before it starts.
 
     Returns:
-      The runs that had seeds left.
+      The runs that were opened.
 
     Raises:
       Stopped: by Ctrl-C or SIGTERM.
       LamamlError: a folder, its checkpoints, settings or data are refused.
     """
-    folders = [plan.folder for plan in plans]
-    return _run(missing_runs(plans), folders, console, processes, announce)
+    try:
+        with _sigterm_as_interrupt(), opening as work:
+            announce(work)
+            with shown_progress(work.jobs, console) as on_event:
+                return work.run(on_event, processes)
+    except KeyboardInterrupt:
+        raise Stopped(f"stopped; {_kept(folders)}") from None
+    except Unwritable as error:
+        raise Unwritable(f"{error}; what was written before is intact: {_kept(folders)}") from error
 
 
 def failures(runs: Sequence[Run]) -> Iterator[Failure]:
@@ -103,24 +87,6 @@ def exit_code(runs: Sequence[Run]) -> int:
     if not all(seed.ended for seed in seeds):
         return 1
     return 3 if len(seeds) == 1 and not seeds[0].finished else 0
-
-
-def _run(
-    opening: AbstractContextManager[Work],
-    folders: Sequence[Path],
-    console: Console,
-    processes: int | None,
-    announce: Callable[[Work], None] = lambda work: None,
-) -> list[Run]:
-    try:
-        with _sigterm_as_interrupt(), opening as work:
-            announce(work)
-            with shown_progress(work.jobs, console) as on_event:
-                return work.run(on_event, processes)
-    except KeyboardInterrupt:
-        raise Stopped(f"stopped; {_kept(folders)}") from None
-    except Unwritable as error:
-        raise Unwritable(f"{error}; what was written before is intact: {_kept(folders)}") from error
 
 
 def _kept(folders: Sequence[Path]) -> str:

@@ -10,8 +10,8 @@ from rich.console import Console
 from lamaml._registry import name_of
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.recipes.probes import in_order
-from lamaml.experiments.running.console import execute_with_progress
-from lamaml.experiments.running.plan import Plan, default_out
+from lamaml.experiments.running.console import run_with_progress
+from lamaml.experiments.running.plan import Plan, default_out, new_runs
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import Run, read_run
 from lamaml.types import Learner, Model, Stream
@@ -95,8 +95,8 @@ def run(
     )
     folder = Path(out) if out else default_out(*(name.replace(":", ".") for name in names))
     console = Console(stderr=True, quiet=not progress)
-    plan = Plan(run_settings, folder)
-    return execute_with_progress([plan], console, processes, overwrite)[0]
+    opening = new_runs([Plan(run_settings, folder)], overwrite=overwrite)
+    return run_with_progress(opening, [folder], console, processes)[0]
 
 
 def load_run(folder: str | Path) -> Run:

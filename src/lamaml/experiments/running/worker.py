@@ -16,7 +16,6 @@ from queue import SimpleQueue
 from lamaml._io import write_json
 from lamaml._records import to_json
 from lamaml.errors import Diverged, LamamlError
-from lamaml.experiments.recipes.load import realize
 from lamaml.experiments.running.jobs import Ended, Event, Job, Refused, event_to_line
 from lamaml.experiments.running.seed import train_seed
 from lamaml.experiments.storing.records import SeedState, SeedStatus
@@ -81,10 +80,8 @@ def run_job(job: Job, stop: Stop) -> Iterator[Event | Refused]:
 
 def _attempt(job: Job, stop: Stop) -> Generator[Event, None, SeedStatus]:
     """Train one seed, and turn an error that concerns this seed only into its status."""
-    settings = job.settings
-    sizes = {"num_tasks": settings.num_tasks, "num_samples": settings.num_samples}
     try:
-        experiment = realize(settings.recipe, job.seed, **sizes)
+        experiment = job.settings.experiment(job.seed)
         stop.training.set()
         return (yield from train_seed(experiment, job, stop))
     except Diverged as error:

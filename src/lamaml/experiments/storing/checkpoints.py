@@ -134,8 +134,8 @@ def checkpoint_writer(
 
 def read_checkpoint(
     path: Path, like: State, num_tasks: int, origin: Origin, *, resuming: bool = True
-) -> Checkpoint:
-    """The checkpoint in a file.
+) -> tuple[Checkpoint, str]:
+    """The checkpoint in a file, and a note if it is of another revision of the code, else "".
 
     Args:
       path: the file. It is read into memory only after its hash was verified.
@@ -148,13 +148,6 @@ def read_checkpoint(
       DataCorrupt: the file is truncated, altered or of another kind.
       Mismatch: it is whole, but of other settings, versions or data.
     """
-    return _read(path, like, num_tasks, origin, resuming)[0]
-
-
-def _read(
-    path: Path, like: State, num_tasks: int, origin: Origin, resuming: bool
-) -> tuple[Checkpoint, str]:
-    """The checkpoint, and a note if it is of another revision of the code."""
     try:
         header = _verified_header(path)
         note = _require_same(path, header, origin, resuming)
@@ -204,7 +197,7 @@ def newest_good(
     good, used, notes = None, "the seed starts again", []
     for path in sorted(folder.glob(_PATTERN), reverse=True):
         try:
-            found, note = _read(path, like(), num_tasks, origin, resuming)
+            found, note = read_checkpoint(path, like(), num_tasks, origin, resuming=resuming)
             check(found)
         except DataCorrupt as error:
             refused.append((path, error))

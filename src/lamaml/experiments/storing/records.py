@@ -13,7 +13,7 @@ import numpy as np
 from lamaml._records import FLAT, SPARSE, from_json
 from lamaml.errors import DataCorrupt, require
 from lamaml.evaluation import Metrics
-from lamaml.experiments.recipes.load import Recipe
+from lamaml.experiments.recipes.load import Experiment, Recipe, realize
 from lamaml.training.checkpoint import Seconds
 
 METRICS = Metrics._fields
@@ -51,6 +51,11 @@ class RunSettings:
         if self.checkpoint_every is None:
             every = CHECKPOINT_EVERY.get(self.recipe.model, min(CHECKPOINT_EVERY.values()))
             object.__setattr__(self, "checkpoint_every", every)
+
+    def experiment(self, seed: int) -> Experiment:
+        """The stream, network, learner and schedule of one seed."""
+        sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples}
+        return realize(self.recipe, seed, **sizes)
 
 
 class SeedState(StrEnum):

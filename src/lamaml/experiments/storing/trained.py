@@ -13,7 +13,7 @@ from lamaml._io import atomic_write, writing
 from lamaml._trees import pad_rows
 from lamaml.errors import DataUnavailable, Diverged, InvalidArgument, require
 from lamaml.evaluation.accuracy import SLICE, row_tasks
-from lamaml.experiments.recipes.load import Experiment, realize
+from lamaml.experiments.recipes.load import Experiment
 from lamaml.experiments.storing.checkpoints import newest_good
 from lamaml.experiments.storing.origin import origin_of
 from lamaml.experiments.storing.records import RunSettings
@@ -39,8 +39,7 @@ def trained_model(settings: RunSettings, seed: int, folder: Path) -> "TrainedMod
       DataUnavailable: there is no checkpoint yet.
       Mismatch: the stream's rows have changed since.
     """
-    sizes = {"num_tasks": settings.num_tasks, "num_samples": settings.num_samples}
-    experiment = realize(settings.recipe, seed, **sizes)
+    experiment = settings.experiment(seed)
     stream = experiment.stream
     found = newest_good(
         folder,
@@ -67,7 +66,7 @@ class TrainedModel:
 
     def __init__(self, experiment: Experiment, seed: int, checkpoint: Checkpoint) -> None:
         self.checkpoint, self.state = checkpoint, checkpoint.state
-        self._stream, self._learner = experiment.stream, experiment.learner
+        self._stream = experiment.stream
         self._schedule, self._key = experiment.schedule, keys_from_seed(RunKeys, seed).update
         self._num_fitted = 0  # updates made by partial_fit
         self._row_shape = self._stream.tasks[0].train.x.shape[1:]
