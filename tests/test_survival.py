@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from lamaml.experiments.recipes.overrides import recipe_with
+from lamaml.experiments.recipes.load import recipe
+from lamaml.experiments.recipes.overrides import read_settings
 from lamaml.experiments.running.jobs import Event, Job, Progress, Ready
 from lamaml.experiments.running.plan import Plan, execute, resume
 from lamaml.experiments.storing.records import RunSettings
@@ -46,8 +47,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 def plan(out: Path, learner: str, seed: int) -> Plan:
     """Four tasks of 24 updates each, in two epochs of six batches, two glances at each."""
     sets = ("epochs=2", "glances=2", "memory_size=24", "hidden_sizes=[20]", *LEARNERS[learner])
-    recipe = recipe_with("digits_rotations", learner, sets)
-    settings = RunSettings(recipe, [seed], num_tasks=4, num_samples=60, checkpoint_every=3)
+    overrides = read_settings("digits_rotations", learner, sets)
+    chosen = recipe("digits_rotations", learner, overrides=overrides)
+    settings = RunSettings(chosen, [seed], num_tasks=4, num_samples=60, checkpoint_every=3)
     return Plan(settings, out)
 
 

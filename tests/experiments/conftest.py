@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from lamaml.experiments.recipes.overrides import recipe_with
+from lamaml.experiments.recipes.load import recipe
+from lamaml.experiments.recipes.overrides import read_settings
 from lamaml.experiments.running.plan import Plan, execute
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import Run
@@ -15,7 +16,8 @@ from lamaml.experiments.storing.results import Run
 def _plan(out: Path, learner: str = "la_maml", sets: Sequence[str] = (), **changes: Any) -> Plan:
     settings = {"seeds": range(2), "num_tasks": 2, "num_samples": 30, **changes}
     benchmark = settings.pop("benchmark", "digits_rotations")
-    return Plan(RunSettings(recipe_with(benchmark, learner, sets), **settings), out)
+    chosen = recipe(benchmark, learner, overrides=read_settings(benchmark, learner, sets))
+    return Plan(RunSettings(chosen, **settings), out)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """`lamaml run`: train a learner on a benchmark."""
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -14,9 +15,6 @@ from lamaml.cli.shared import (
     show_runs,
     with_progress,
 )
-
-if TYPE_CHECKING:
-    from lamaml.experiments.storing.results import Run
 
 EXAMPLES = (
     "lamaml run digits_rotations la_maml",
@@ -87,31 +85,28 @@ def run(
     Exit code: 0; 1 if a seed failed; 2 for a usage error; 3 if the only seed
     diverged; 130 if interrupted.
     """
-    from lamaml.experiments.recipes.overrides import recipe_with, split_assignment
+    from lamaml.experiments.recipes.overrides import read_settings
     from lamaml.experiments.running.run import run as run_experiment
 
-    given = settings or []
-    names = list(dict.fromkeys(split_assignment(text)[0] for text in given))
-    chosen = recipe_with(benchmark, learner, given, protocol=protocol, preset=preset, model=model)
-
-    def work() -> "list[Run]":
-        found = run_experiment(
-            benchmark,
-            learner,
-            seeds=range(first_seed, first_seed + seeds),
-            protocol=protocol,
-            preset=preset,
-            settings={name: chosen.settings[name] for name in names},
-            probes=probe or (),
-            num_tasks=tasks,
-            num_samples=samples,
-            out=out,
-            processes=processes,
-            threads=threads,
-            checkpoint_every=checkpoint_every,
-            overwrite=overwrite,
-            model=model,
-        )
-        return [found]
-
-    show_runs(with_progress(work), as_json)
+    values = read_settings(
+        benchmark, learner, settings or [], protocol=protocol, preset=preset, model=model
+    )
+    work = partial(
+        run_experiment,
+        benchmark,
+        learner,
+        seeds=range(first_seed, first_seed + seeds),
+        protocol=protocol,
+        preset=preset,
+        settings=values,
+        probes=probe or (),
+        num_tasks=tasks,
+        num_samples=samples,
+        out=out,
+        processes=processes,
+        threads=threads,
+        checkpoint_every=checkpoint_every,
+        overwrite=overwrite,
+        model=model,
+    )
+    show_runs(with_progress(lambda: [work()]), as_json)

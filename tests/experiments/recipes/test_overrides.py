@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.recipes.overrides import read_value, recipe_with, split_assignment
+from lamaml.experiments.recipes.load import recipe
+from lamaml.experiments.recipes.overrides import read_settings, read_value, split_assignment
 
 
 @pytest.mark.parametrize(
@@ -68,13 +69,13 @@ def test_a_value_may_hold_equals_signs() -> None:
 
 def test_unknown_names_get_the_nearest() -> None:
     with pytest.raises(InvalidArgument, match="did you mean 'memory_size'"):
-        recipe_with("digits_rotations", "la_maml", ["memory=5"])
+        read_settings("digits_rotations", "la_maml", ["memory=5"])
 
 
 def test_every_owner_can_be_set() -> None:
-    found = recipe_with(
-        "digits_rotations", "la_maml", ["glances=2", "hidden_sizes=[9]", "max_norm=none"]
-    )
+    names = ("digits_rotations", "la_maml")
+    sets = ["glances=2", "hidden_sizes=[9]", "max_norm=none"]
+    found = recipe(*names, overrides=read_settings(*names, sets))
     assert found.settings["glances"] == 2
     assert found.settings["hidden_sizes"] == (9,)
     assert found.settings["max_norm"] is None

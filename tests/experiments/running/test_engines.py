@@ -140,15 +140,15 @@ def test_sigterm_to_a_process_ends_it_with_a_checkpoint(
 GONE = """
 import os, sys
 from pathlib import Path
-from lamaml.experiments.recipes.overrides import recipe_with
+from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.running.jobs import Progress
 from lamaml.experiments.running.plan import Plan, execute
 from lamaml.experiments.storing.records import RunSettings
 def leave(job, event):
     if isinstance(event, Progress):
         os._exit(0)
-recipe = recipe_with("digits_rotations", "online", ["epochs=100"])
-execute([Plan(RunSettings(recipe, [0]), Path(sys.argv[1]))], leave)
+chosen = recipe("digits_rotations", "online", overrides={"epochs": 100})
+execute([Plan(RunSettings(chosen, [0]), Path(sys.argv[1]))], leave)
 """
 
 

@@ -1,6 +1,5 @@
 """`--set name=value`: text becomes the value its setting's annotation asks for."""
 
-import functools
 import inspect
 import math
 import tomllib
@@ -19,7 +18,7 @@ _NAMES = {int: "a whole number", float: "a finite number", bool: "true or false"
 _NAMES |= {types.NoneType: "none", Path: "a path"}
 
 
-def recipe_with(
+def read_settings(
     benchmark: str,
     learner: str,
     assignments: Iterable[str],
@@ -27,23 +26,19 @@ def recipe_with(
     protocol: str | None = None,
     preset: str | None = None,
     model: str | None = None,
-) -> Recipe:
-    """A recipe with settings given as text.
+) -> dict[str, Any]:
+    """Settings given as text, by name, as values of the types that a recipe's parts ask for.
 
-    >>> recipe_with("digits_rotations", "er", ["memory_size=50"]).settings["memory_size"]
-    50
-    >>> recipe_with("digits_rotations", "er", ["memory_size=abc"])
+    >>> read_settings("digits_rotations", "er", ["memory_size=50", "max_norm=none"])
+    {'memory_size': 50, 'max_norm': None}
+    >>> read_settings("digits_rotations", "er", ["memory_size=abc"])
     Traceback (most recent call last):
     lamaml.errors.InvalidArgument: memory_size = 'abc': must be a whole number
     """
     texts = dict(split_assignment(text) for text in assignments)
-    chosen = functools.partial(
-        recipe, benchmark, learner, protocol=protocol, preset=preset, model=model
-    )
-    hints = _annotations(chosen(overrides=texts))
-    return chosen(
-        overrides={name: read_value(name, text, hints[name]) for name, text in texts.items()}
-    )
+    choices = {"protocol": protocol, "preset": preset, "model": model}
+    hints = _annotations(recipe(benchmark, learner, overrides=texts, **choices))
+    return {name: read_value(name, text, hints[name]) for name, text in texts.items()}
 
 
 def split_assignment(text: str) -> tuple[str, str]:
