@@ -17,6 +17,7 @@ OPTIONS = {
     "icarl": {"task_size": 60},
     "mer": {"num_batches": 2},
     "la_maml": {"inner_steps": 2},
+    "dark_la_maml": {"inner_steps": 2},
     "sync_la_maml": {"inner_steps": 2},
     "la_er": {"inner_steps": 2},
     "c_maml": {"inner_steps": 2},
@@ -48,7 +49,7 @@ def classification(learner):
     """Classes arrive late, weights are given; for some learners fractions widen the memory."""
     model, found = small(LaMAMLClassifier, learner), []
     for rows in calls([0, 1, 2]):
-        model.partial_fit(X[rows], Y[rows])
+        model.partial_fit(X[rows].astype(np.uint8), Y[rows])
         found.append(answers(model))
     for rows in calls(range(3, 10)):
         model.partial_fit(X[rows], Y[rows], sample_weight=1.0 + rows % 3)

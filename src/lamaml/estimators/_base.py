@@ -6,6 +6,7 @@ and swapped in on success, and attributes that scikit-learn's checks have set ar
 
 import abc
 import contextlib
+import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,13 +32,12 @@ from lamaml.estimators._config import (
 )
 from lamaml.estimators._fitting import fit_rows, run_updates
 from lamaml.estimators._labels import Labels, TaskId, add_task, check_task
+from lamaml.estimators._prediction import predict_outputs
 from lamaml.estimators._rows import (
-    DTYPES,
     Offsets,
     Rows,
     bad_rows_error,
     find_offsets,
-    narrowest_dtype,
 )
 from lamaml.estimators._saving import SavedEstimator, read_estimator, write_estimator
 from lamaml.estimators._state import FittedState, initial_state
@@ -74,7 +74,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         hidden_sizes: Sequence[int] = (100, 100),
         memory_size: int = 200,
         memory_bytes: int | None = None,
-        batch_size: int = 10,
+        batch_size: int | None = None,
         glances: int = 1,
         epochs: int = 20,
         scale: bool = True,
@@ -104,6 +104,27 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
     def report_(self) -> Report:
         """Rows seen and stored, learning rates, losses and forgetting, computed now."""
         return make_report(self._require_fitted(), self._num_bad_rows, self._seconds)
+
+    def warm_up(self, X: Any, y: Any) -> Self:
+        """Compile all programs for calls like this one, and learn nothing.
+
+        Afterwards no call of `partial_fit`, `predict` or `report_` with at most this number of
+        rows waits for a compiler. A service calls it before the first request.
+
+        Args:
+          X: rows like those to come; their values do not matter, but they must be valid.
+          y: their labels or targets.
+
+        Returns:
+          The estimator itself, unchanged to the bit; it is not fitted if it was not.
+        """
+        trial = copy.copy(self)
+        trial.random_state = 0  # a RandomState of the user must not advance
+        trial._partial_fit(X, y, None, None, None)
+        if trial._fitted is not None:
+            predict_outputs(trial._fitted, trial._read_rows_to_predict(X))
+            make_report(trial._fitted, 0, 0.0)
+        return self
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one safetensors file, atomically.
@@ -170,7 +191,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             self._fitted, self._num_bad_rows, self._seconds = None, 0, 0.0
             x, shape = read_inputs(self, X)
             rows, labels, offsets = self._read_rows(x, y, sample_weight, classes=None)
-            fitted = self._initial_state(rows, shape, labels, offsets)
+            fitted = self._initial_state(rows, x.dtype, shape, labels, offsets)
             rng = np.random.default_rng(fitted.seed)
             labels = self._add_task(labels, rows, None)
             shuffled = rows.take(rng.permutation(rows.size))
@@ -186,7 +207,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             rows, labels, offsets = self._read_rows(x, y, sample_weight, classes)
             if rows.size:
                 task = check_task(task)
-                fitted = self._fitted or self._initial_state(rows, shape, labels, offsets)
+                fitted = self._fitted or self._initial_state(rows, x.dtype, shape, labels, offsets)
                 labels = self._add_task(labels, rows, task)
                 self._fitted = fit_rows(fitted, rows, labels, task, self.held_out)
         return self
@@ -204,12 +225,18 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         self._seconds += time.perf_counter() - clock
 
     def _initial_state(
-        self, rows: Rows, shape: tuple[int, ...], labels: Labels, offsets: Offsets
+        self,
+        rows: Rows,
+        dtype: np.dtype,
+        shape: tuple[int, ...],
+        labels: Labels,
+        offsets: Offsets,
     ) -> FittedState:
-        for name in ("batch_size", "glances", "memory_size"):
+        for name in ("glances", "memory_size"):
             check_count(name, getattr(self, name))
-        if self.memory_bytes is not None:
-            check_count("memory_bytes", self.memory_bytes)
+        for name in ("batch_size", "memory_bytes"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
         if not rows.size:
             raise InvalidArgument("X has no row to start with: every row is bad or has zero weight")
         memory_size, options = int(self.memory_size), self.learner_options or {}
@@ -222,8 +249,8 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             input_shape=shape,
             num_outputs=choose_num_outputs(network, shape, self._num_outputs(labels)),
             is_regression=self._is_regression,
-            dtype=narrowest_dtype(rows.x, DTYPES[0]).name,
-            batch_size=int(self.batch_size),
+            dtype="uint8" if dtype == np.uint8 else "float32",
+            batch_size=None if self.batch_size is None else int(self.batch_size),
             glances=int(self.glances),
         )
         if self._is_regression and has_predict(config):

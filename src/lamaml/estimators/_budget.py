@@ -11,8 +11,13 @@ import jax
 import numpy as np
 
 from lamaml.errors import InvalidArgument, require
-from lamaml.estimators._compiled import init_learner, initial_learner_state, network_shaped
-from lamaml.estimators._config import Config
+from lamaml.estimators._compiled import (
+    init_learner,
+    initial_learner_state,
+    network_shaped,
+    param_shapes,
+)
+from lamaml.estimators._config import Config, smallest_batch
 from lamaml.memory import StoredRows, can_resize, memories_in, resize, stored_rows
 from lamaml.types import State
 
@@ -37,7 +42,7 @@ def memory_bytes(state: State) -> int:
 
 def state_shapes(config: Config) -> State:
     """Return a learner's state as shapes and dtypes, without values."""
-    return jax.eval_shape(functools.partial(initial_learner_state, config), np.uint32(0))
+    return jax.eval_shape(functools.partial(initial_learner_state, config), param_shapes(config))
 
 
 def set_memory_size(config: Config, memory_size: int) -> Config:
@@ -58,7 +63,7 @@ def largest_memory_size(config: Config, budget: int, has_holdout: bool) -> int:
 
     def cost(size: int) -> int:
         holdout = holdout_size(size) * holdout_row_bytes(config) if has_holdout else 0
-        last_batch = config.batch_size * (4 * config.num_columns + 8)
+        last_batch = smallest_batch(config) * (4 * config.num_columns + 8)
         return memory_bytes(state_shapes(set_memory_size(config, size))) + holdout + last_batch
 
     for memory in memories_in(state_shapes(config)).values():
@@ -84,7 +89,7 @@ def holdout_row_bytes(config: Config) -> int:
     return config.num_columns * np.dtype(config.dtype).itemsize + 20
 
 
-def convert_state(state: State, config: Config, seed: np.uint32) -> State:
+def convert_state(state: State, config: Config, seed: int) -> State:
     """Return everything learned and stored in a state of another configuration.
 
     Where an array has grown, the old part is kept and the new part has its initial values. A
@@ -95,7 +100,7 @@ def convert_state(state: State, config: Config, seed: np.uint32) -> State:
     smaller = {}
     for name, memory in memories_in(state).items():
         if len(memory.y) > sizes[name]:
-            rng = np.random.default_rng([int(seed), len(memory.y), sizes[name]])
+            rng = np.random.default_rng([seed, len(memory.y), sizes[name]])
             smaller[name] = resize(memory, sizes[name], rng)
     return jax.tree.map(_copy_into, state._replace(**smaller), new)
 

@@ -1,17 +1,18 @@
 """The compiled functions: a few programs per configuration, whatever the number of rows in a call.
 
-Rows are padded to one of a few sizes, and loops run only over batches that hold rows. No argument
-is donated: a call that fails must leave the state as it was, to the bit.
+One program makes one update with one batch; one predicts a block of rows, and one a chunk of
+blocks. `QuickJit` compiles them in a fraction of the time that the fastest code would take.
 """
 
+import enum
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamaml._compilation import QuickJit
 from lamaml.estimators._config import (
     Config,
     LossInputs,
@@ -19,15 +20,13 @@ from lamaml.estimators._config import (
     build_learner,
     build_network,
 )
-from lamaml.training.keys import keys_from_seed
+from lamaml.learners.inner_loop import not_unrolled
 from lamaml.types import Batch, Params, State
 
-BATCHES = (1, 16, 128, 1024)
-"""Numbers of batches that `update_batches` is compiled for."""
 BLOCK = 32
 """Rows per block of a prediction; it is fixed, so that no row's result depends on the others."""
-BLOCKS = (1, 16, 256)
-"""Numbers of blocks that predictions are compiled for."""
+CHUNK = 32 * BLOCK
+"""Rows that one call predicts where there are so many: a chunk of blocks."""
 
 _ONE = np.ones(1, np.float32)
 _NO_ROWS = LossInputs(
@@ -40,16 +39,50 @@ _NO_ROWS = LossInputs(
 )
 
 
-class EstimatorKeys(NamedTuple):
-    """The random keys of an estimator, by purpose."""
+class Purpose(enum.IntEnum):
+    """What random numbers are drawn for."""
 
-    init: jax.Array
-    update: jax.Array
-    end_task: jax.Array
+    INIT = 0
+    UPDATE = 1
+    END_TASK = 2
 
 
-def initial_learner_state(config: Config, seed: jax.Array | np.uint32) -> State:
+def key_data(seed: int, purpose: Purpose, counter: int = 0) -> jax.Array:
+    """Return the data of a random key, hashed on the host: no program need be compiled for it."""
+    return np.random.SeedSequence((seed, purpose, counter)).generate_state(2)  # type: ignore[return-value]
+
+
+def init_learner(config: Config, seed: int) -> State:
     """Return the learner's state before the first row."""
+    return _init_state(config, init_params(config, seed))
+
+
+def init_params(config: Config, seed: int) -> Params:
+    """Return the initial weights; those of the default network are drawn on the host.
+
+    They have the distribution of `mlp`: normal, of variance 2 / inputs, and zero biases.
+    """
+    if not isinstance(config.network, tuple):
+        return _init_network(config, key_data(seed, Purpose.INIT))
+    rng = np.random.default_rng((seed, Purpose.INIT))
+    params = param_shapes(config)
+    for layer in params.values():
+        outputs, inputs = layer["weight"].shape
+        weight = rng.standard_normal((outputs, inputs), np.float32) * np.float32(
+            np.sqrt(2 / inputs)
+        )
+        layer |= {"weight": weight, "bias": np.zeros(outputs, np.float32)}
+    return params
+
+
+def param_shapes(config: Config) -> Params:
+    """Return the weights of the network as shapes and dtypes, without values."""
+    init = build_network(config).init
+    return jax.eval_shape(lambda: init(jax.random.key(0)))
+
+
+def initial_learner_state(config: Config, params: Params) -> State:
+    """Return the learner's state for initial weights."""
     batch = Batch(
         x=jnp.zeros((1, config.num_columns), config.dtype),
         y=jnp.zeros(1, jnp.float32 if config.is_regression else jnp.int32),
@@ -57,11 +90,15 @@ def initial_learner_state(config: Config, seed: jax.Array | np.uint32) -> State:
         weight=jnp.zeros(1),
         position=jnp.zeros(1, jnp.int32),
     )
-    params = build_network(config).init(keys_from_seed(EstimatorKeys, seed).init)
     return build_learner(config, _NO_ROWS).init(params, batch)
 
 
-init_learner = jax.jit(initial_learner_state, static_argnums=0)
+def _draw(config: Config, key: jax.Array) -> Params:
+    return build_network(config).init(jax.random.wrap_key_data(key))
+
+
+_init_state = QuickJit(initial_learner_state)
+_init_network = QuickJit(_draw)
 
 
 @lru_cache(maxsize=256)
@@ -76,51 +113,23 @@ def has_predict(config: Config) -> bool:
     return build_learner(config, _NO_ROWS).predict is not None
 
 
-@partial(jax.jit, static_argnums=0)
-def update_batches(
+def _update(
     config: Config,
     state: State,
     inputs: LossInputs,
-    rows: Batch,
-    num_batches: np.int32,
-    seed: np.uint32,
-    num_updates: np.uint32,
+    batch: Batch,
+    is_finite: bool | jax.Array,
+    key: jax.Array,
 ) -> tuple[State, jax.Array]:
-    """Return the state after all glances at all batches, and whether it is finite.
+    with not_unrolled():
+        learner = build_learner(config, inputs, num_rows=len(batch.y))
+        state, info = learner.update(state, batch, jax.random.wrap_key_data(key))
+    return state, is_finite & jnp.isfinite(info["loss"])
 
-    Args:
-      config: the static configuration.
-      state: the learner's state.
-      inputs: what the loss reads.
-      rows: padded to one of BATCHES; `first` says whether this is the first pass over them.
-      num_batches: the number of batches that hold rows.
-      seed: of the estimator.
-      num_updates: updates made so far; they number the random draws.
-    """
-    learner = build_learner(config, inputs)
-    size, glances = config.batch_size, config.glances
-    key = keys_from_seed(EstimatorKeys, seed).update
 
-    def update(number: jax.Array, done: tuple[State, jax.Array]) -> tuple[State, jax.Array]:
-        state, finite = done
-        index, glance = jnp.divmod(number, glances)
-        x, y, task, weight, position = jax.tree.map(
-            lambda field: jax.lax.dynamic_slice_in_dim(field, index * size, size),
-            (rows.x, rows.y, rows.task, rows.weight, rows.position),
-        )
-        first, last = rows.first & (glance == 0), rows.first & (glance == glances - 1)
-        batch = Batch(x, y, task, weight, first, last, position)
-        state, info = learner.update(state, batch, jax.random.fold_in(key, num_updates + number))
-        return state, finite & jnp.isfinite(info["loss"])
-
-    start = (state, jnp.array(True))
-    if len(rows.y) == size and glances == 1:  # a loop of one iteration costs time
-        state, finite = update(jnp.int32(0), start)
-    else:
-        state, finite = jax.lax.fori_loop(0, num_batches * glances, update, start)
-    # A sum is finite only if its numbers are; it is a little faster than `all_finite`.
-    totals = (jnp.sum(leaf) for leaf in jax.tree.leaves(network_shaped(state)))
-    return state, finite & jnp.isfinite(sum(totals, jnp.zeros(())))
+update = QuickJit(_update, donated=(1,))
+"""(config, state, inputs, batch, is_finite, key): the state after one update, which overwrites the
+old one, and whether this and all earlier losses are finite."""
 
 
 def network_shaped(state: State) -> dict[str, Params]:
@@ -130,52 +139,42 @@ def network_shaped(state: State) -> dict[str, Params]:
     return {name: field for name, field in fields.items() if jax.tree.structure(field) == shape}
 
 
-@partial(jax.jit, static_argnums=0)
-def end_task(
-    config: Config, state: State, inputs: LossInputs, seed: np.uint32, task: np.uint32
-) -> State:
-    """Return the state after the end of a task, for a learner that consolidates."""
+def _end_task(config: Config, state: State, inputs: LossInputs, key: jax.Array) -> State:
     finish = build_learner(config, inputs).end_task
-    key = jax.random.fold_in(keys_from_seed(EstimatorKeys, seed).end_task, task)
-    return state if finish is None else finish(state, key)
+    return state if finish is None else finish(state, jax.random.wrap_key_data(key))
 
 
-@partial(jax.jit, static_argnums=0)
-def network_outputs(
-    config: Config, params: Params, inputs: LossInputs, x: np.ndarray, num_blocks: np.int32
+end_task = QuickJit(_end_task)
+"""(config, state, inputs, key): the state after the end of a task, if the learner consolidates."""
+
+
+def _network_outputs(
+    config: Config, params: Params, inputs: LossInputs, x: np.ndarray
 ) -> jax.Array:
-    """Return the network's outputs for the rows of the first blocks."""
-    return _by_block(partial(build_apply(config, inputs), params), x, num_blocks)
+    return _by_block(partial(build_apply(config, inputs), params), x)
 
 
-@partial(jax.jit, static_argnums=0)
-def learner_predictions(
-    config: Config,
-    state: State,
-    inputs: LossInputs,
-    x: np.ndarray,
-    num_blocks: np.int32,
-    task: np.int32,
+network_outputs = QuickJit(_network_outputs)
+"""(config, params, inputs, x): the network's outputs for a block or a chunk of rows."""
+
+
+def _learner_predictions(
+    config: Config, state: State, inputs: LossInputs, x: np.ndarray, task: np.int32
 ) -> jax.Array:
-    """Return the outputs that a learner with `predict` chooses for the rows of the first blocks."""
     predict = build_learner(config, inputs).predict
 
     def predict_block(rows: jax.Array) -> jax.Array:
         return predict(state, rows, jnp.full(BLOCK, task))  # type: ignore[misc]
 
-    return _by_block(predict_block, x, num_blocks)
+    return _by_block(predict_block, x)
 
 
-def _by_block(
-    compute: Callable[[jax.Array], jax.Array], x: np.ndarray, num_blocks: np.int32
-) -> jax.Array:
+learner_predictions = QuickJit(_learner_predictions)
+"""(config, state, inputs, x, task): the outputs that a learner with `predict` chooses."""
+
+
+def _by_block(compute: Callable[[jax.Array], jax.Array], x: np.ndarray) -> jax.Array:
     if len(x) == BLOCK:
         return compute(jnp.asarray(x))
-    result = jax.eval_shape(compute, jax.ShapeDtypeStruct((BLOCK, *x.shape[1:]), x.dtype))
-
-    def step(number: jax.Array, done: jax.Array) -> jax.Array:
-        rows = jax.lax.dynamic_slice_in_dim(x, number * BLOCK, BLOCK)
-        return jax.lax.dynamic_update_slice_in_dim(done, compute(rows), number * BLOCK, 0)
-
-    start = jnp.zeros((len(x), *result.shape[1:]), result.dtype)
-    return jax.lax.fori_loop(0, num_blocks, step, start)
+    results = jax.lax.map(compute, x.reshape(-1, BLOCK, *x.shape[1:]))
+    return results.reshape(len(x), *results.shape[2:])

@@ -9,7 +9,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -27,7 +27,8 @@ Network = Model | Callable[[tuple[int, ...], int], Model] | tuple[int, ...]
 Builder = Callable[..., Learner]
 """A function (loss, *, settings) -> Learner."""
 
-_MIN_OUTPUTS = 8  # most streams never need more
+_MIN_OUTPUTS = 32  # most streams never need more
+_BATCH_SIZE, _LARGE_BATCH_SIZE = 10, 50  # only two, because each is a program
 _PROVIDED = ("apply", "heads", "num_classes", "memory_size")  # settings that the estimator fills in
 _LOOK_AHEAD = {"inner_steps": 10, "first_order": True}
 _LEARNED_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
@@ -47,6 +48,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "sync_la_maml": {"initial_rate": 0.15, "outer_rate": 0.1, "hyper_rate": 0.1, **_LEARNED_RATES},
     "la_er": {"initial_rate": 0.15, "hyper_rate": 0.3, "inner_steps": 10},
     "la_maml": {"initial_rate": 0.15, "hyper_rate": 0.3, **_LEARNED_RATES},
+    "dark_la_maml": {"initial_rate": 0.15, "hyper_rate": 0.3, **_LEARNED_RATES},
+    "der": {"learning_rate": 0.1},
+    "er_ace": {"learning_rate": 0.1},
 }
 """Default settings of each learner: those of the digits recipes."""
 
@@ -79,7 +83,7 @@ class Config:
     num_outputs: int  # at least the number of classes
     is_regression: bool
     dtype: str  # of stored rows
-    batch_size: int
+    batch_size: int | None  # None: it grows with the call
     glances: int
 
     @property
@@ -102,6 +106,19 @@ class LossInputs(NamedTuple):
     target_centre: np.ndarray  # (1,) subtracted from the targets of a regression
     target_deviation: np.ndarray  # (1,) divides them
     heads: np.ndarray  # (tasks, outputs) booleans: the outputs that belong to each task
+
+
+def smallest_batch(config: Config) -> int:
+    """Return the number of rows per update in a call of few rows."""
+    return config.batch_size or _BATCH_SIZE
+
+
+def choose_batch_size(config: Config, num_rows: int) -> int:
+    """Return the number of rows per update in a call.
+
+    Where the user has not fixed it, it is 10, and 50 in calls of more than 10,000 rows.
+    """
+    return smallest_batch(config) if config.batch_size or num_rows <= 10_000 else _LARGE_BATCH_SIZE
 
 
 def learner_name(learner: str | Builder) -> str:
@@ -165,37 +182,56 @@ def _build(
     return builder(loss, **provided, **settings)
 
 
-def build_learner(config: Config, inputs: LossInputs) -> Learner:
-    """Return the learner of a configuration, for rows as they are stored."""
-    loss, apply = build_loss(config, inputs), build_apply(config, inputs)
+def build_learner(config: Config, inputs: LossInputs, num_rows: int = 0) -> Learner:
+    """Return the learner of a configuration, for rows as they are stored.
+
+    Args:
+      config: the configuration.
+      inputs: what the loss reads.
+      num_rows: number of rows per batch: the function-space look-ahead, whose cost grows with its
+        square, is faster than the general one up to ten.
+    """
+    apply = build_apply(config, inputs)
+    loss = build_loss(config, inputs, in_function_space=0 < num_rows <= 10)
     heads = inputs.heads
     return _build(config.learner, dict(config.settings), loss, apply, heads, config.num_outputs)
 
 
-def build_loss(config: Config, inputs: LossInputs) -> Loss:
-    """Return the loss of rows as they are stored; a regression's is in deviations of the target."""
-    apply = build_apply(config, inputs)
+def build_loss(config: Config, inputs: LossInputs, in_function_space: bool = False) -> Loss:
+    """Return the loss of rows as they are stored; a regression's is in deviations of the target.
+
+    Args:
+      config: the configuration.
+      inputs: what the loss reads.
+      in_function_space: whether the loss knows the network's first layer.
+    """
+    model = build_network(config)
+    first = model.first_layer if in_function_space else None
+    if first is not None:
+        read = first.inputs
+        first = first._replace(inputs=lambda x: read(_scaled(config, inputs, x)))
+    network = Model(model.init, build_apply(config, inputs), first)
     if not config.is_regression:
-        return cross_entropy(apply, inputs.heads)
-    error = squared_error(apply)
+        return cross_entropy(network, inputs.heads)
+    error = squared_error(network)
 
-    def loss(params: Params, batch: Batch) -> jax.Array:
+    def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
         target = (batch.y - inputs.target_centre) / inputs.target_deviation
-        return error(params, batch._replace(y=target))
+        return error.of_outputs(outputs, batch._replace(y=target))
 
-    return loss
+    return replace(error, of_outputs=of_outputs)
 
 
 def build_apply(config: Config, inputs: LossInputs) -> Callable[[Params, jax.Array], jax.Array]:
     """Return the network on rows as they are stored: (params, x) -> outputs."""
     model = build_network(config)
+    return lambda params, x: model.apply(params, _scaled(config, inputs, x))
 
-    def apply(params: Params, x: jax.Array) -> jax.Array:
-        scaled = (x.astype(jnp.float32) - inputs.centre) / inputs.deviation
-        clipped = jnp.clip(scaled, -inputs.limit, inputs.limit)
-        return model.apply(params, clipped.reshape(-1, *config.input_shape))
 
-    return apply
+def _scaled(config: Config, inputs: LossInputs, x: jax.Array) -> jax.Array:
+    scaled = (x.astype(jnp.float32) - inputs.centre) / inputs.deviation
+    clipped = jnp.clip(scaled, -inputs.limit, inputs.limit)
+    return clipped.reshape(-1, *config.input_shape)
 
 
 @functools.lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 
 from lamaml._trees import pad_rows
@@ -13,10 +14,10 @@ from lamaml.estimators._budget import (
     largest_memory_size,
     set_memory_size,
 )
-from lamaml.estimators._config import Config, choose_num_outputs
+from lamaml.estimators._config import Config, choose_batch_size, choose_num_outputs, smallest_batch
 from lamaml.estimators._labels import Labels, TaskId
 from lamaml.estimators._prediction import score_rows
-from lamaml.estimators._rows import Rows, narrowest_dtype, padded_size
+from lamaml.estimators._rows import Rows, holds_exactly
 from lamaml.estimators._scaling import add_to_moments
 from lamaml.estimators._state import FittedState, LastBatch, make_loss_inputs
 from lamaml.types import Batch
@@ -61,7 +62,7 @@ def _is_known(labels: Labels, task: TaskId, rows: Rows, is_regression: bool) -> 
 
 def grow_if_needed(fitted: FittedState, rows: Rows, labels: Labels, task: TaskId) -> FittedState:
     """Return the state with an output per class, a dtype that holds the rows, and the new task."""
-    before, seed = fitted.config, np.uint32(fitted.seed)
+    before, seed = fitted.config, fitted.seed
     index = labels.tasks.index(task)
     num_tasks = dict(before.settings).get("num_tasks")
     if num_tasks is not None:
@@ -70,8 +71,8 @@ def grow_if_needed(fitted: FittedState, rows: Rows, labels: Labels, task: TaskId
     config = _config_for(fitted, rows, labels)
     state, holdout = fitted.learner_state, fitted.holdout
     if index != fitted.task and _compiled.has_end_task(before):
-        ended = np.uint32(fitted.task)
-        state = _compiled.end_task(before, state, fitted.loss_inputs, seed, ended)
+        key = _compiled.key_data(seed, _compiled.Purpose.END_TASK, fitted.task)
+        state = _compiled.end_task(before, state, fitted.loss_inputs, key)
     if config != before:
         state = convert_state(state, config, seed)
         size, budget = len(holdout.y), fitted.memory_budget
@@ -85,13 +86,13 @@ def grow_if_needed(fitted: FittedState, rows: Rows, labels: Labels, task: TaskId
 
 def _config_for(fitted: FittedState, rows: Rows, labels: Labels) -> Config:
     config, budget = fitted.config, fitted.memory_budget
-    dtype = narrowest_dtype(rows.x, np.dtype(config.dtype))
+    dtype = config.dtype if holds_exactly(config.dtype, rows.x) else "float32"
     outputs, needed = config.num_outputs, len(labels.classes)
     if needed > outputs:
         outputs = choose_num_outputs(config.network, config.input_shape, needed)
     if dtype == config.dtype and outputs == config.num_outputs:
         return config
-    config = replace(config, dtype=dtype.name, num_outputs=outputs)
+    config = replace(config, dtype=dtype, num_outputs=outputs)
     if budget is None:
         return config
     return set_memory_size(config, largest_memory_size(config, budget, len(fitted.holdout.y) > 0))
@@ -123,30 +124,30 @@ def run_updates(
     """
     if not rows.size:
         return fitted
-    config, state, num_updates = fitted.config, fitted.learner_state, fitted.num_updates
-    most = config.batch_size * _compiled.BATCHES[-1]
+    config, num_updates, glances = fitted.config, fitted.num_updates, fitted.config.glances
+    is_first = positions is not None
+    size = choose_batch_size(config, rows.size)
+    inputs = fitted.loss_inputs if rows.size <= size else jax.device_put(fitted.loss_inputs)
+    state = jax.tree.map(np.array, fitted.learner_state)  # a copy: updates overwrite their state
+    is_finite: bool | jax.Array = True
     numbers = np.zeros(rows.size, np.int64) if positions is None else positions
-    for start in range(0, rows.size, most):
-        part = slice(start, start + most)
-        batch = _pad_batch(config, rows.take(part), fitted.task, numbers[part])
-        num_batches = -(-min(rows.size - start, most) // config.batch_size)
-        state, is_finite = _compiled.update_batches(
-            config,
-            state,
-            fitted.loss_inputs,
-            batch._replace(first=positions is not None),
-            np.int32(num_batches),
-            np.uint32(fitted.seed),
-            np.uint32(num_updates % 2**32),
+    for start in range(0, rows.size, size):
+        part = slice(start, start + size)
+        batch = _pad_batch(config, rows.take(part), fitted.task, numbers[part], size)
+        for glance in range(glances):
+            key = _compiled.key_data(fitted.seed, _compiled.Purpose.UPDATE, num_updates)
+            batch = batch.at_glance(glance, glances, is_first_pass=is_first)
+            state, is_finite = _compiled.update(config, state, inputs, batch, is_finite, key)
+            num_updates += 1
+    numbers_learned = jax.tree.leaves(_compiled.network_shaped(state))
+    # A sum is finite only if its numbers are.
+    if not is_finite or not all(np.isfinite(np.sum(np.asarray(n))) for n in numbers_learned):
+        advice = "lower the learning rates in learner_options"
+        raise Diverged(
+            f"{config.learner_name} diverged; the previous state was restored: {advice}"
+            f"{'' if fitted.is_scaled else ', or set scale=True'}"
         )
-        if not is_finite:
-            advice = "lower the learning rates in learner_options"
-            raise Diverged(
-                f"{config.learner_name} diverged; the previous state was restored: {advice}"
-                f"{'' if fitted.is_scaled else ', or set scale=True'}"
-            )
-        num_updates += num_batches * config.glances
-    last = rows.take(slice(-config.batch_size, None))
+    last = rows.take(slice(-smallest_batch(config), None))
     return replace(
         fitted,
         learner_state=state,
@@ -155,12 +156,10 @@ def run_updates(
     )
 
 
-def _pad_batch(config: Config, rows: Rows, task: int, positions: np.ndarray) -> Batch:
-    """Return the rows padded to one of the compiled sizes, in the dtype they are stored in."""
-    num_batches = -(-rows.size // config.batch_size)
-    size = config.batch_size * padded_size(num_batches, _compiled.BATCHES)
+def _pad_batch(config: Config, rows: Rows, task: int, positions: np.ndarray, size: int) -> Batch:
+    """Return the rows padded to the size of a batch, in the dtype they are stored in."""
     return Batch(
-        x=pad_rows(rows.x.astype(config.dtype), size),  # type: ignore[arg-type]
+        x=pad_rows(rows.x.astype(config.dtype, copy=False), size),  # type: ignore[arg-type]
         y=pad_rows(rows.y, size),  # type: ignore[arg-type]
         task=np.full(size, task, np.int32),  # type: ignore[arg-type]
         weight=pad_rows(rows.weight, size),  # type: ignore[arg-type]

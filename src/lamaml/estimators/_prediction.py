@@ -9,16 +9,13 @@ from lamaml._trees import pad_rows
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.estimators import _compiled
 from lamaml.estimators._labels import TaskId
-from lamaml.estimators._rows import padded_size
 from lamaml.estimators._state import FittedState
 
 
 def network_outputs(fitted: FittedState, x: np.ndarray) -> np.ndarray:
     """Return the network's outputs for float32 rows."""
     config, params, inputs = fitted.config, fitted.learner_state.params, fitted.loss_inputs
-    return _in_blocks(
-        x, lambda rows, num: _compiled.network_outputs(config, params, inputs, rows, num)
-    )
+    return _in_blocks(x, lambda rows: _compiled.network_outputs(config, params, inputs, rows))
 
 
 def allowed_outputs(fitted: FittedState, task: TaskId) -> np.ndarray:
@@ -43,14 +40,13 @@ def predict_outputs(fitted: FittedState, x: np.ndarray, task: TaskId = None) -> 
     if not _compiled.has_predict(config):
         return np.where(allowed, network_outputs(fitted, x), -np.inf).argmax(axis=1)
     if _compiled.has_end_task(config):  # such learners predict from what the end of a task stores
-        seed, current = np.uint32(fitted.seed), np.uint32(fitted.task)
-        state = _compiled.end_task(config, state, inputs, seed, current)
+        key = _compiled.key_data(fitted.seed, _compiled.Purpose.END_TASK, fitted.task)
+        state = _compiled.end_task(config, state, inputs, key)
     index = np.int32(fitted.task if task is None else fitted.labels.tasks.index(task))
     if task is None:
         inputs = inputs._replace(heads=np.tile(allowed, (len(inputs.heads), 1)))
     return _in_blocks(
-        x,
-        lambda rows, num: _compiled.learner_predictions(config, state, inputs, rows, num, index),
+        x, lambda rows: _compiled.learner_predictions(config, state, inputs, rows, index)
     )
 
 
@@ -68,12 +64,15 @@ def score_rows(fitted: FittedState, x: np.ndarray, y: np.ndarray, task: TaskId) 
     return (predict_outputs(fitted, x, task) == y).astype(np.float32)
 
 
-def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray, np.int32], jax.Array]) -> np.ndarray:
-    results = []
-    most = _compiled.BLOCK * _compiled.BLOCKS[-1]
-    for start in range(0, len(x), most):
-        rows = x[start : start + most]
-        num_blocks = -(-len(rows) // _compiled.BLOCK)
-        size = _compiled.BLOCK * padded_size(num_blocks, _compiled.BLOCKS)
-        results.append(np.asarray(compute(pad_rows(rows, size), np.int32(num_blocks)))[: len(rows)])
-    return results[0] if len(results) == 1 else np.concatenate(results)
+def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray], jax.Array]) -> np.ndarray:
+    """Return the results of all rows: whole chunks first, then blocks, the last one padded."""
+    in_chunks = len(x) - len(x) % _compiled.CHUNK
+    results = [
+        compute(x[start : start + _compiled.CHUNK])
+        for start in range(0, in_chunks, _compiled.CHUNK)
+    ]
+    results += [
+        compute(pad_rows(x[start : start + _compiled.BLOCK], _compiled.BLOCK))
+        for start in range(in_chunks, len(x), _compiled.BLOCK)
+    ]
+    return np.concatenate([np.asarray(result) for result in results])[: len(x)]

@@ -1,14 +1,10 @@
-"""The rows of one call on the host: offsets, bad rows, the dtype they are stored in, padding."""
+"""The rows of one call on the host: offsets, bad rows, and whether a dtype holds them."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from lamaml.errors import InvalidArgument
-
-DTYPES = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float32))
-"""The dtypes that rows are stored in, narrowest first. Networks read float32."""
 
 
 class Rows(NamedTuple):
@@ -64,23 +60,15 @@ def bad_rows_error(bad: np.ndarray, what: str) -> InvalidArgument:
     )
 
 
-def narrowest_dtype(x: np.ndarray, at_least: np.dtype) -> np.dtype:
-    """Return the first of DTYPES, from `at_least` on, that holds every number exactly.
+def holds_exactly(dtype: str, x: np.ndarray) -> bool:
+    """Return whether rows can be stored in a dtype without a change, "uint8" or "float32".
 
-    >>> narrowest_dtype(np.array([0.0, 16.0], np.float32), np.dtype(np.uint8))
-    dtype('uint8')
+    >>> holds_exactly("uint8", np.array([0.0, 16.0], np.float32))
+    True
+    >>> holds_exactly("uint8", np.array([0.5, -1.0], np.float32))
+    False
     """
+    if dtype == x.dtype:
+        return True
     with np.errstate(invalid="ignore"):  # a cast that overflows is compared, not used
-        for dtype in DTYPES[DTYPES.index(at_least) : -1]:
-            if np.array_equal(x.astype(dtype), x):
-                return dtype
-    return DTYPES[-1]
-
-
-def padded_size(needed: int, sizes: Sequence[int]) -> int:
-    """Return the smallest of the sizes that is at least `needed`, else the largest.
-
-    >>> padded_size(3, (1, 16, 128))
-    16
-    """
-    return next((size for size in sizes if size >= needed), sizes[-1])
+        return np.array_equal(x.astype(dtype), x)

@@ -21,6 +21,9 @@ MAX_DEVIATIONS = 5.0
 """Scaled inputs are clipped here, so that a feature that varies late cannot dominate."""
 
 
+_MIN_TASKS = 32  # programs are compiled again where there are more
+
+
 class LastBatch(NamedTuple):
     """The last batch learned from, for the report."""
 
@@ -72,7 +75,7 @@ def initial_state(
     inputs, targets = empty_moments(columns), empty_moments(1)
     return FittedState(
         config=config,
-        learner_state=init_learner(config, np.uint32(seed)),
+        learner_state=init_learner(config, seed),
         labels=labels,
         input_moments=inputs,
         target_moments=targets,
@@ -94,7 +97,8 @@ def make_loss_inputs(
     config: Config, labels: Labels, inputs: Moments, targets: Moments
 ) -> LossInputs:
     """Return what the loss reads, from the labels and statistics so far."""
-    heads = np.zeros((power_of_two(max(len(labels.tasks), 4)), config.num_outputs), bool)
+    num_tasks = power_of_two(max(len(labels.tasks), _MIN_TASKS))
+    heads = np.zeros((num_tasks, config.num_outputs), bool)
     heads[: len(labels.heads), : labels.heads.shape[1]] = labels.heads
     if config.is_regression:
         heads[:] = True

@@ -1,17 +1,17 @@
 """The report of an estimator: counts, memory, learning rates, losses and forgetting."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lamaml._compilation import QuickJit
 from lamaml._trees import cosine, pad_rows
 from lamaml.estimators._budget import all_stored_rows, memory_bytes, num_bytes
 from lamaml.estimators._compiled import network_shaped
-from lamaml.estimators._config import Config, LossInputs, build_loss
+from lamaml.estimators._config import Config, LossInputs, build_loss, smallest_batch
 from lamaml.estimators._prediction import score_rows
 from lamaml.estimators._state import FittedState
 from lamaml.memory import StoredRows
@@ -181,7 +181,7 @@ def _losses(
     config, last = fitted.config, fitted.last_batch
     args = (config, fitted.learner_state.params, fitted.loss_inputs)
     task = np.full(len(last.y), last.task, np.int32)
-    new = _pad_batch(config.batch_size, last.x, last.y, task, last.weight)
+    new = _pad_batch(smallest_batch(config), last.x, last.y, task, last.weight)
     if stored is None:
         return float(_compare(*args, new, new)[0]), None, None
     drawn = np.random.default_rng(fitted.num_updates).permutation(len(stored.y))[:_NUM_REPLAYED]
@@ -196,10 +196,12 @@ def _pad_batch(size: int, *fields: np.ndarray) -> Batch:
     return Batch(*(pad_rows(field, size) for field in fields))  # type: ignore[arg-type]
 
 
-@partial(jax.jit, static_argnums=0)
-def _compare(
+def _compute_losses(
     config: Config, params: Params, inputs: LossInputs, new: Batch, old: Batch
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     loss = jax.value_and_grad(build_loss(config, inputs))
     (new_loss, new_gradient), (old_loss, old_gradient) = loss(params, new), loss(params, old)
     return new_loss, old_loss, jnp.nan_to_num(cosine(new_gradient, old_gradient))
+
+
+_compare = QuickJit(_compute_losses)
