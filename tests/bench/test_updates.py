@@ -1,6 +1,7 @@
 """The counts and ratios of `lamaml bench`; no test measures a time."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -100,3 +101,14 @@ def test_the_printed_table() -> None:
     assert "MLP la_maml first function space 0.1000 2.00 50 % 1.00 50 %" in " ".join(text.split())
     assert "partial_fit of 10 rows takes 2.40 ms, 1.20 times the bare update" in text
     assert "takes 0.30 ms; 1,000 batch sizes compile 7 programs" in text
+
+
+def test_quick_measures_few_parts_with_one_number_of_threads(monkeypatch) -> None:
+    lines: list[str] = []
+    done = SimpleNamespace(returncode=0, stdout="[]")
+    monkeypatch.setattr(run.subprocess, "run", lambda *_, **__: done)
+    monkeypatch.setattr(run, "stalls", lambda rounds, calls, on_progress: [])
+    monkeypatch.setattr(run.Environment, "here", lambda: Environment({}))
+    run.measure(quick=True, on_progress=lines.append)
+    assert {line.split(", ", 1)[1].split()[0] for line in lines} == {"er", "la_maml"}
+    assert all(line.startswith("1 threads") for line in lines)
