@@ -76,7 +76,7 @@ def _recipes(benchmarks: Sequence[Benchmark]) -> Table:
     for benchmark in benchmarks:
         for protocol, cells in groupby(benchmark.cells, key=lambda cell: cell.protocol):
             words = ", ".join(_words(cell) for cell in cells)
-            table.add_row(benchmark.name, protocol, textwrap.fill(words, 42))
+            table.add_row(benchmark.name, protocol, textwrap.fill(words, 38))
     return table
 
 
