@@ -95,7 +95,7 @@ def test_predictions_do_not_depend_on_the_number_of_rows():
 
 def test_batches_grow_with_the_call_unless_they_are_fixed():
     config = classifier().partial_fit(X, Y)._fitted.config
-    assert [choose_batch_size(config, n) for n in (1, 10_000, 10_001, 10**7)] == [10, 10, 50, 50]
+    assert [choose_batch_size(config, n) for n in (1, 50_000, 50_001, 10**7)] == [10, 10, 50, 50]
     fixed = classifier(batch_size=7).partial_fit(X, Y)._fitted.config
     assert choose_batch_size(fixed, 10**7) == 7
 

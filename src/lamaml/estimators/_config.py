@@ -116,9 +116,9 @@ def smallest_batch(config: Config) -> int:
 def choose_batch_size(config: Config, num_rows: int) -> int:
     """Return the number of rows per update in a call.
 
-    Where the user has not fixed it, it is 10, and 50 in calls of more than 10,000 rows.
+    Where the user has not fixed it, it is 10, and 50 in calls of more than 50,000 rows.
     """
-    return smallest_batch(config) if config.batch_size or num_rows <= 10_000 else _LARGE_BATCH_SIZE
+    return smallest_batch(config) if config.batch_size or num_rows <= 50_000 else _LARGE_BATCH_SIZE
 
 
 def learner_name(learner: str | Builder) -> str:

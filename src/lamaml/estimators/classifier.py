@@ -51,7 +51,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
       memory_size: number of rows stored for replay.
       memory_bytes: limit for the bytes of all stored rows; it replaces `memory_size` by the
         largest size that fits. None for no limit.
-      batch_size: number of rows per update. None for 10, and 50 in calls of more than 10,000 rows.
+      batch_size: number of rows per update. None for 10, and 50 in calls of more than 50,000 rows.
       glances: number of updates per batch.
       epochs: number of passes over the rows in `fit`; `partial_fit` makes one pass.
       scale: whether to standardise inputs by their running mean and standard deviation.
