@@ -102,7 +102,7 @@ def test_batches_grow_with_the_call_unless_they_are_fixed():
 
 SCRIPT = """
 import numpy as np
-from lamaml.errors import Diverged
+from lamaml import LaMAMLClassifier
 LaMAMLClassifier("er", hidden_sizes=(8,)).partial_fit(np.eye(4), range(4)).predict(np.eye(4))
 import jax
 print(jax.config.values["jax_compilation_cache_dir"])
