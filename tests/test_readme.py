@@ -3,6 +3,7 @@
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import typer
 from sklearn.datasets import load_digits
 
 from lamaml.cli.app import app
+from lamaml.testing import check_learner
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = re.findall(r"(?:^|`)lamaml ([a-z][^`#\n]*)", README, re.MULTILINE)
 
@@ -32,6 +35,14 @@ def test_a_python_block_runs(block, tmp_path, monkeypatch, capsys):
     page = {"stream": list(calls), "X_test": x[600:605]}
     exec(compile(block, "README.md", "exec"), page)  # noqa: S102
     assert capsys.readouterr().out
+
+
+def test_the_learner_of_contributing_keeps_the_contract():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    page: dict[str, Any] = {"__name__": "my_module"}
+    exec(compile(block, "CONTRIBUTING.md", "exec"), page)  # noqa: S102
+    check_learner(page["my_learner"], learning_rate=0.1)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -211,7 +211,9 @@ def realize(
     try:
         model, loss, learner = _made(recipe.model, recipe.learner, asked)
     except TypeError as error:  # a value of the wrong type, or a missing setting
-        raise InvalidArgument(f"{recipe.learner} on {recipe.benchmark}: {error}") from error
+        advice = "; give it with --set NAME=VALUE" if "missing" in str(error) else ""
+        message = f"{recipe.learner} on {recipe.benchmark}: {error}{advice}"
+        raise InvalidArgument(message) from error
     schedule = Schedule(**split["schedule"])
     if recipe.probes:
         parts = Parts(loss, model, stream, schedule, split["learner"])

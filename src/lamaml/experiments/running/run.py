@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from lamaml._registry import name_of
+from lamaml.errors import require
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.recipes.probes import in_order
 from lamaml.experiments.running.console import run_with_progress
@@ -76,6 +77,8 @@ def run(
       >>> found.summary.statuses, found.matrix.shape
       (['finished'], (2, 2))
     """
+    is_sequence = isinstance(seeds, Sequence) and not isinstance(seeds, str)
+    require(isinstance(seeds, int) or is_sequence, "seeds", seeds, "a number or several seeds")
     names = name_of(benchmark), name_of(learner)
     chosen = recipe(
         *names,
