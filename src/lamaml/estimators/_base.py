@@ -1,4 +1,4 @@
-"""What the classifier and the regressor share: parameters, reading of rows, atomic calls, saving.
+"""What the classifier and the regressor share: parameters, reading of rows, atomic calls.
 
 A call succeeds, or it leaves the estimator as it was: the new `FittedState` is computed on a copy
 and swapped in on success, and attributes that scikit-learn's checks have set are restored.
@@ -9,19 +9,14 @@ import contextlib
 import copy
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
-import jax
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from lamaml._rows import as_float32, bad_rows
-from lamaml.errors import DataCorrupt, InvalidArgument, unknown_name
+from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.estimators._compiled import has_predict
 from lamaml.estimators._config import (
     Builder,
@@ -39,7 +34,7 @@ from lamaml.estimators._rows import (
     bad_rows_error,
     find_offsets,
 )
-from lamaml.estimators._saving import SavedEstimator, read_estimator, write_estimator
+from lamaml.estimators._saveable import SaveableEstimator
 from lamaml.estimators._state import FittedState, initial_state
 from lamaml.estimators._validation import (
     check_count,
@@ -57,13 +52,10 @@ from lamaml.estimators.report import Report, make_report
 BAD_ROWS = ("raise", "skip")
 
 
-class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
+class StreamEstimator(SaveableEstimator, abc.ABC):
     """A learner with scikit-learn's interface."""
 
     _is_regression: bool
-    _fitted: FittedState | None = None
-    _num_bad_rows = 0
-    _seconds = 0.0
 
     def __init__(
         self,
@@ -96,10 +88,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         self.on_bad_rows = on_bad_rows
         self.random_state = random_state
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a call of `fit` or `partial_fit` has succeeded."""
-        return self._fitted is not None
-
     @property
     def report_(self) -> Report:
         """Rows seen and stored, learning rates, losses and forgetting, computed now."""
@@ -125,65 +113,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
             predict_outputs(trial._fitted, trial._read_rows_to_predict(X))
             make_report(trial._fitted, 0, 0.0)
         return self
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator to one safetensors file, atomically.
-
-        Args:
-          path: of the file, which is replaced if it exists.
-
-        Raises:
-          InvalidArgument: a parameter cannot be stored, such as a `RandomState`.
-        """
-        parameters = self.get_params(deep=False)
-        names = self.__dict__.get("feature_names_in_")
-        saved = SavedEstimator(
-            class_name=type(self).__name__,
-            parameters={name: parameters[name] for name in parameters if name != "model"},
-            feature_names=None if names is None else names.tolist(),
-            num_bad_rows=self._num_bad_rows,
-            seconds=self._seconds,
-            fitted=self._require_fitted(),
-        )
-        write_estimator(path, saved)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        model: Network | None = None,
-        learner: str | Builder | None = None,
-    ) -> Self:
-        """Return the estimator that `save` wrote; it continues exactly where the saved one was.
-
-        Args:
-          path: of the file. Reading it runs no code from the file and imports nothing it names.
-          model: the network it was saved with, if that was a parameter.
-          learner: the learner it was saved with, if that was a function or "module:function".
-
-        Raises:
-          DataUnavailable, DataCorrupt: the file is missing, damaged or of another class.
-          InvalidArgument, Mismatch: the model or the learner is missing or another one.
-        """
-        saved = read_estimator(path, model, learner)
-        if saved.class_name != cls.__name__:
-            raise DataCorrupt(f"{path}: holds a {saved.class_name}, not a {cls.__name__}")
-        estimator = cls(**saved.parameters, model=model)
-        estimator._fitted = saved.fitted
-        estimator._num_bad_rows, estimator._seconds = saved.num_bad_rows, saved.seconds
-        estimator.n_features_in_ = saved.fitted.config.num_columns
-        if saved.feature_names is not None:
-            estimator.feature_names_in_ = np.array(saved.feature_names, object)
-        return estimator
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes for pickle and joblib, with NumPy arrays instead of JAX's."""
-        kept = dict(super().__getstate__())
-        if self._fitted is not None:
-            state = jax.tree.map(np.asarray, self._fitted.learner_state)
-            kept["_fitted"] = replace(self._fitted, learner_state=state)
-        return kept
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._atomic_call():
@@ -309,12 +238,6 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
     def _add_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         return add_task(labels, task, np.zeros(0, int) if self._is_regression else rows.y)
 
-    def _require_fitted(self) -> FittedState:
-        """Return the fitted state, or raise scikit-learn's NotFittedError."""
-        if self._fitted is None:
-            raise NotFittedError(f"{type(self).__name__} is not fitted: call partial_fit or fit")
-        return self._fitted
-
     def _read_rows_to_predict(self, X: Any) -> np.ndarray:
         """Return float32 rows; bad rows raise, because each row needs a prediction."""
         fitted = self._require_fitted()
@@ -322,5 +245,7 @@ class StreamEstimator(BaseEstimator, abc.ABC):  # type: ignore[misc]
         x = as_float32(read_inputs(self, X, fitted.config)[0], fitted.offsets.inputs)
         bad = bad_rows(x)
         if len(bad):
-            raise bad_rows_error(bad, "Input X")
+            raise bad_rows_error(
+                bad, "Input X", "every row needs a prediction: impute or drop them"
+            )
         return x

@@ -51,12 +51,12 @@ def find_offsets(x: np.ndarray | None, y: np.ndarray | None) -> Offsets:
     return Offsets(inputs, find_offset(y[:, None]) if y is not None and len(y) else None)
 
 
-def bad_rows_error(bad: np.ndarray, what: str) -> InvalidArgument:
+def bad_rows_error(bad: np.ndarray, what: str, advice: str) -> InvalidArgument:
     """Return the error that names the first bad rows of `what`, such as "Input X"."""
     more = f" and {len(bad) - 10} more" if len(bad) > 10 else ""
     return InvalidArgument(
         f"{what} contains NaN, infinity or a value too large for dtype('float32') in rows "
-        f"{bad[:10].tolist()}{more}: correct or drop them, or learn with on_bad_rows='skip'"
+        f"{bad[:10].tolist()}{more}: {advice}"
     )
 
 

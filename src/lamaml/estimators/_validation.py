@@ -122,7 +122,9 @@ def find_bad_rows(
     if len(missing):
         bad = np.union1d(bad, missing)
     if len(bad) and on_bad_rows == "raise":
-        raise bad_rows_error(bad, "Input X" if len(bad_rows(x)) else "Input y")
+        what = "Input X" if len(bad_rows(x)) else "Input y"
+        advice = "correct or drop them, or learn with on_bad_rows='skip'"
+        raise bad_rows_error(bad, what, advice)
     return bad
 
 
