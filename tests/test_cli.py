@@ -364,7 +364,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     lamaml: Lamaml, monkeypatch: pytest.MonkeyPatch, reason: int
 ) -> None:
     Path("run").mkdir()
-    shown = {name: {} for name in ("settings", "published", "changed")}
+    shown = {"settings": {}, "published": {}, "changed": []}
     words = dict.fromkeys(("benchmark", "learner", "protocol", "preset", "stream"), "word")
     sizes = {"num_tasks": None, "num_samples": None, "threads": 1, "checkpoint_every": 0}
     plan = shown | words | sizes | {"model": "mlp", "seeds": [0]}
