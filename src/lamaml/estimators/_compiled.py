@@ -26,7 +26,7 @@ from lamaml.types import Batch, Params, State
 BLOCK = 32
 """Rows per block of a prediction; it is fixed, so that no row's result depends on the others."""
 CHUNK = 32 * BLOCK
-"""Rows that one call predicts where there are so many: a chunk of blocks."""
+"""Rows per call of a large prediction: a chunk of blocks."""
 
 _ONE = np.ones(1, np.float32)
 _NO_ROWS = LossInputs(
