@@ -1,8 +1,8 @@
-"""The estimators predict what they predicted when `golden.json` was written."""
+"""The estimators predict what they predicted when `golden_predictions.json` was written."""
 
 import json
 
-import golden
+import golden_predictions as golden
 import jax
 import numpy as np
 import pytest

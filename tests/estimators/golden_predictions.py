@@ -1,4 +1,4 @@
-"""The streams whose predictions are stored: `python tests/estimators/golden.py` writes golden.json.
+"""The streams whose predictions are stored: `python tests/estimators/golden_predictions.py` writes them.
 
 The numbers change only when an algorithm does. A refactoring leaves them as they are.
 """
@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from lamaml import LaMAMLClassifier, LaMAMLRegressor
 from lamaml.learners import LEARNERS
 
-PATH = Path(__file__).with_name("golden.json")
+PATH = Path(__file__).with_name("golden_predictions.json")
 OPTIONS = {
     "icarl": {"task_size": 60},
     "mer": {"num_batches": 2},
