@@ -1,4 +1,4 @@
-"""The streams whose predictions are stored: `python tests/estimators/golden_predictions.py` writes them.
+"""Streams whose predictions are stored by `python tests/estimators/golden_predictions.py`.
 
 The numbers change only when an algorithm does. A refactoring leaves them as they are.
 """
