@@ -4,17 +4,22 @@ LAMAML_COMPILATION_CACHE is "off", or a folder for the cache instead of the user
 cache that the user has configured for JAX itself takes precedence.
 """
 
+import contextlib
 import functools
+import gc
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar
 
+import filelock
 import jax
 
 MAX_CACHE_BYTES = 500_000_000
-"""Beyond this size the programs that were used least recently are deleted from the cache."""
+"""Beyond this size the programs that were used least recently are deleted from the cache.
+
+It is the size for one kind of processor and one number of threads."""
 _VARIABLE = "LAMAML_COMPILATION_CACHE"
 # An update of the default network compiles in a third of the time and takes a tenth longer to run.
 _QUICK = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
@@ -43,7 +48,8 @@ class QuickJit(Generic[Arguments, Result]):
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Return what the function returns."""
-        return self._compiled(*args, **kwargs)
+        with _no_garbage_collection():
+            return self._compiled(*args, **kwargs)
 
     @functools.cached_property
     def _compiled(self) -> Any:
@@ -54,6 +60,18 @@ class QuickJit(Generic[Arguments, Result]):
             donate_argnums=self._donated,
             compiler_options=quick_options(),
         )
+
+
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Collecting garbage would take 0.1 s: tracing makes objects by the thousand."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def quick_options() -> dict[str, bool | int] | None:
@@ -73,18 +91,37 @@ def use_compilation_cache() -> Path | None:
     setting = os.environ.get(_VARIABLE, "")
     if setting.lower() == "off" or jax.config.values["jax_compilation_cache_dir"]:
         return None
-    folder = (Path(setting) if setting else _user_cache_folder()) / _processor()
+    folder = (Path(setting) if setting else _user_cache_folder()) / f"{_processor()}-{_threads()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    if not os.access(folder, os.W_OK | os.X_OK):
+        _remove_unfinished(folder)
+    except (OSError, NotImplementedError, filelock.Timeout):  # no folder, or no locks in it
         return None
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_compilation_cache_max_size", MAX_CACHE_BYTES)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     return folder
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove programs that a killed process left half written: JAX would never replace them.
+
+    JAX writes a program, then the time of its last use, and holds this lock meanwhile.
+    """
+    with filelock.FileLock(folder / ".lockfile", timeout=1):
+        for program in folder.glob("*-cache"):
+            if not program.with_name(program.name.removesuffix("cache") + "atime").exists():
+                program.unlink()
+
+
+def _threads() -> str:
+    """Return the number of threads that XLA compiles for, as it finds it itself."""
+    chosen = os.environ.get("PJRT_NPROC") or os.environ.get("NPROC")
+    if chosen:
+        return chosen
+    can_tell = hasattr(os, "sched_getaffinity")
+    return str(len(os.sched_getaffinity(0)) if can_tell else os.cpu_count())
 
 
 def _user_cache_folder() -> Path:

@@ -26,8 +26,9 @@ def cosine(one: Params, other: Params) -> jax.Array:
 
 
 def global_norm(tree: Params) -> jax.Array:
-    """Return the Euclidean norm of all leaves taken as one vector."""
-    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
+    """Return the Euclidean norm of all leaves taken as one vector; its gradient at 0 is 0."""
+    squares = sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree))
+    return jnp.where(squares > 0, jnp.sqrt(jnp.where(squares > 0, squares, 1.0)), squares)
 
 
 @jax.jit

@@ -73,26 +73,38 @@ class Diverged(LamamlError):
         self.task, self.update = task, update
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgument:
+def unknown_name(kind: str, name: str, known: Iterable[str], of: str = "") -> InvalidArgument:
     """Return the error for an unknown name, with the nearest known one.
 
-    >>> raise unknown_name("learner", "lamaml", ["la_maml", "er"])
-    Traceback (most recent call last):
-    lamaml.errors.InvalidArgument: unknown learner 'lamaml': did you mean 'la_maml'? (er, la_maml)
+    Args:
+      kind: what the name should name.
+      name: as it was given.
+      known: the names there are.
+      of: what has these names, "" where `kind` says it all.
+
+    Examples:
+      >>> raise unknown_name("learner", "lamaml", ["la_maml", "er"])
+      Traceback (most recent call last):
+      lamaml.errors.InvalidArgument: unknown learner 'lamaml': did you mean 'la_maml'? (er, la_maml)
+      >>> raise unknown_name("setting", "width", ["memory_size"], of="er")
+      Traceback (most recent call last):
+      lamaml.errors.InvalidArgument: unknown setting 'width' of er: must be one of memory_size
     """
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    hint = f" did you mean {near[0]!r}?" if near else ""
-    return InvalidArgument(f"unknown {kind} {name!r}:{hint} ({', '.join(names)})")
+    there_are = ", ".join(names)
+    hint = f"did you mean {near[0]!r}? ({there_are})" if near else f"must be one of {there_are}"
+    return InvalidArgument(f"unknown {kind} {name!r}{f' of {of}' if of else ''}: {hint}")
 
 
 def require(condition: bool, argument: str, value: object, allowed: str) -> None:
     """Raise InvalidArgument unless the condition holds.
 
-    >>> require(3 > 0, "memory_size", 3, "at least 1")
-    >>> require(False, "memory_size", 0, "at least 1")
-    Traceback (most recent call last):
-    lamaml.errors.InvalidArgument: memory_size = 0: must be at least 1
+    Examples:
+      >>> require(3 > 0, "memory_size", 3, "at least 1")
+      >>> require(False, "memory_size", 0, "at least 1")
+      Traceback (most recent call last):
+      lamaml.errors.InvalidArgument: memory_size = 0: must be at least 1
     """
     if not condition:
         raise InvalidArgument(f"{argument} = {value!r}: must be {allowed}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import jax
 import numpy as np
@@ -13,6 +13,36 @@ State = Any
 """A learner's own NamedTuple: what its next update needs."""
 Info = dict[str, jax.Array]
 """Diagnostics of one update: scalars by name; `loss` is always present."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where `lamaml tune` searches a setting: between two positive numbers, on a log scale.
+
+    It stands in the annotation of a setting: `penalty: Annotated[float, Range(1.0, 1000.0)]`.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """The range as [low, high]."""
+        return f"[{self.low:g}, {self.high:g}]"
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The values of a setting that `lamaml tune` tries; it stands in the setting's annotation."""
+
+    values: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        """The values as {a, b}."""
+        return f"{{{', '.join(map(str, self.values))}}}"
+
+
+Rate = Annotated[float, Range(1e-4, 0.3)]
+"""A learning rate, with the range of the paper's grid search."""
 
 
 class Batch(NamedTuple):
@@ -52,13 +82,16 @@ class Learner(NamedTuple):
     `init` reads only shapes and dtypes from its batch, to size the memory. `update` is one glance
     and takes the rows of its batch in the given order. `end_task` is for algorithms that
     consolidate at a task boundary, `predict` for those whose prediction is not the largest logit
-    of `state.params`; both are None otherwise.
+    of `state.params`; both are None otherwise. A learner whose `predict` chooses the largest of
+    outputs of its own, such as a mixture, gives these by `outputs`: probabilities and regressions
+    need them.
     """
 
     init: Callable[[Params, Batch], State]  # (params, batch)
     update: Callable[[State, Batch, jax.Array], tuple[State, Info]]  # (state, batch, key)
     end_task: Callable[[State, jax.Array], State] | None = None  # (state, key)
     predict: Callable[[State, jax.Array, jax.Array], jax.Array] | None = None  # (state, x, task)
+    outputs: Callable[[State, jax.Array, jax.Array], jax.Array] | None = None  # (state, x, task)
 
 
 class FirstLayer(NamedTuple):
@@ -143,6 +176,8 @@ class Stream:
       augment: the same for training rows, with random changes; None for no augmentation.
       shuffled: whether the rows of a task arrive in random order, or as stored.
       facts: what the seed determined (angles, class order, ...), for the run folder.
+      fresh_augment: what the learner does to new and replayed rows in every update, where `augment`
+        leaves them as they are stored; None where the learner has nothing to do.
     """
 
     name: str
@@ -153,3 +188,4 @@ class Stream:
     augment: Augment | None = None
     shuffled: bool = True
     facts: Mapping[str, Any] = field(default_factory=dict)
+    fresh_augment: Augment | None = None

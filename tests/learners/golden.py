@@ -42,6 +42,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "dark_la_maml": {"initial_rate": 0.1, "hyper_rate": 0.1, **META},
     "der": {"learning_rate": 0.1, **MEMORY},
     "er_ace": {"learning_rate": 0.1, **MEMORY},
+    "fast_and_slow": MEMORY,
     "independent": {"learning_rate": 0.1},
     "ewc": {"learning_rate": 0.1, "penalty": 10.0, "max_norm": 2.0},
     "gem": {"learning_rate": 0.1, **MEMORY},

@@ -45,6 +45,7 @@ CASES = {
     "dark_la_maml": Case({"initial_rate": 0.1, "hyper_rate": 0.1, **META}),
     "der": Case({"learning_rate": 0.1, **MEMORY}),
     "er_ace": Case({"learning_rate": 0.1, **MEMORY}),
+    "fast_and_slow": Case(MEMORY),
     "independent": Case({"learning_rate": 0.1}),
     "ewc": Case({"learning_rate": 0.1, "penalty": 10.0, "max_norm": 2.0}),
     "gem": Case({"learning_rate": 0.1, **MEMORY}),
@@ -55,14 +56,20 @@ CASES = {
     "meta_bgd": Case({"learning_rate": 50.0, "initial_std": 0.02, "num_monte_carlo": 1, **META}),
 }
 
-FACTS = ("apply", "heads", "num_tasks")
+FACTS = ("apply", "heads", "num_tasks", "augment")
 
 NONSENSE: dict[str, tuple[Any, ...]] = {
+    "num_steps": (0,),
+    "decay": (-0.1, 1.0),
+    "sharpness": (-0.1, math.nan),
+    "gate_weight": (-0.1, math.nan),
+    "slow_bias": (-0.1, math.nan),
     "memory_size": (0, -1),
     "replay_size": (-1,),
     "inner_steps": (0, -1),
     "max_norm": (0.0, -1.0, math.nan),
     "inner_clamp": (0.0, -1.0, math.nan),
+    "inner_max_norm": (0.0, -1.0, math.nan),
     "meta_loss": ("median",),
     "penalty": (-1.0, math.nan),
     "margin": (-1.0, math.nan),

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import HEADS, MODEL, network, network_batch, network_params
+from problems import HEADS, MODEL, assert_close, network, network_batch, network_params
 
 from lamaml.learners import averaged, dark_la_maml, der, er, er_ace
 from lamaml.learners.dark_replay import Answers, answers_of, dark_term, no_answers
@@ -45,8 +45,15 @@ def test_rows_without_answers_hold_nothing(is_gated) -> None:
 
 
 def test_answers_are_open_in_the_head_of_the_row() -> None:
-    answers = answers_of(jnp.zeros((1, 6)), jnp.array([1]), HEADS)
-    assert answers.is_open.tolist() == [[False, False, True, True, False, False]]
+    batch = Batch(jnp.ones((1, 6)), jnp.zeros(1, int), jnp.array([1]), jnp.ones(1))
+
+    def answers(when):
+        return answers_of(lambda params, x: params * x, 2.0, batch, HEADS, num_outputs=6, when=when)
+
+    assert answers(True).is_open.tolist() == [[False, False, True, True, False, False]]
+    assert answers(True).logits.tolist() == [[2.0] * 6]
+    assert not answers(False).is_open.any()
+    assert not answers(False).logits.any()
 
 
 @pytest.mark.parametrize("builder", [dark_la_maml, der])
@@ -115,3 +122,34 @@ def test_the_average_follows_the_weights() -> None:
     expected = jax.tree.map(lambda a, p: 0.75 * a + 0.25 * p, params, state.learned.params)
     for ours, theirs in zip(jax.tree.leaves(state.params), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("builder", [er, der, dark_la_maml])
+def test_rows_are_augmented_in_every_update_and_remembered_as_they_were(builder) -> None:
+    """With an augmentation that halves, twice the rows are learned like the rows themselves."""
+    more = {} if builder is er else {"apply": MODEL.apply, "heads": HEADS}
+    rates = {"initial_rate": 0.1, "hyper_rate": 0.1, "inner_steps": 2}
+    more |= rates if builder is dark_la_maml else {"learning_rate": 0.1}
+    plain = builder(network, memory_size=6, **more)
+    fresh = builder(network, memory_size=6, augment=lambda x, key: x / 2, **more)
+    first = network_batch(0)
+    ours = plain.init(network_params(), first)
+    theirs = fresh.init(network_params(), first)
+    for number in range(2):  # the second replays what the first pushed
+        batch = network_batch(number)
+        ours, _ = jax.jit(plain.update)(ours, batch, jax.random.key(number))
+        doubled = batch._replace(x=2 * batch.x)
+        theirs, _ = jax.jit(fresh.update)(theirs, doubled, jax.random.key(number))
+    assert_close(theirs.params, ours.params, rtol=1e-5)
+    np.testing.assert_array_equal(theirs.memory.x, 2 * ours.memory.x)
+
+
+def test_each_update_has_its_own_draw() -> None:
+    def noise(x, key):
+        return x + jax.random.normal(key, x.shape)
+
+    learner = er(network, learning_rate=0.1, memory_size=6, augment=noise)
+    batch = network_batch(0)
+    state = learner.init(network_params(), batch)
+    one, other = (jax.jit(learner.update)(state, batch, jax.random.key(k))[0] for k in (0, 1))
+    assert (one.params["head"]["weight"] != other.params["head"]["weight"]).any()

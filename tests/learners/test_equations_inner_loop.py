@@ -63,6 +63,7 @@ def plain(
     first_order,
     meta_loss="mean",
     inner_clamp=np.inf,
+    inner_max_norm=1e9,
     clip_inner_rates=False,
 ):
     """The meta-loss as the paper writes it: a loop over slices of the batch, for autograd."""
@@ -75,6 +76,9 @@ def plain(
             rows = type(batch)(*(part[start : start + size] for part in batch[:4]))
             gradient = jax.grad(loss)(fast, rows)
             gradient = jax.tree.map(lambda g: jnp.clip(g, -inner_clamp, inner_clamp), gradient)
+            length = jnp.sqrt(sum(jnp.sum(g**2) for g in jax.tree.leaves(gradient)))
+            scale = jnp.minimum(1.0, inner_max_norm / length)
+            gradient = jax.tree.map(lambda g, scale=scale: scale * g, gradient)
             gradient = jax.lax.stop_gradient(gradient) if first_order else gradient
             fast = jax.tree.map(lambda p, r, g: p - r * g, fast, used, gradient)
             losses.append(loss(fast, meta_batch))
@@ -198,12 +202,13 @@ def test_finite_differences_tell_on_which_side_the_rates_stand(side, is_right):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_it_equals_autograd_over_a_plain_loop(order):
-    """Plain, with a clamp that saturates, and with rates clipped at 0."""
+    """Plain, with a clamp that saturates, a norm that is clipped, and rates clipped at 0."""
     rates = {"w": jnp.array([0.5, -0.2]), "b": jnp.array(0.3)}
     rows, clamp = (curved_batch(1), curved_batch(2, 9)), 0.2
     cases = [
         {"inner_steps": 3},
         {"inner_steps": 2, "meta_loss": "last", "inner_clamp": clamp},
+        {"inner_steps": 3, "inner_max_norm": clamp},
         {"inner_steps": 2, "meta_loss": "sum", "clip_inner_rates": True},
     ]
 
@@ -245,17 +250,18 @@ def test_step_weights_skip_chunks_without_rows(meta_loss, expected):
     np.testing.assert_allclose(step_weights(steps, meta_loss), expected, rtol=1e-6)
 
 
-def test_empty_chunks_and_padding_are_as_if_they_were_not_there():
+@pytest.mark.parametrize("inner_max_norm", [None, 0.5])
+def test_empty_chunks_and_padding_are_as_if_they_were_not_there(inner_max_norm):
     """Five rows make chunks of 2 + 2 + 1, of however many chunks and of whatever padding."""
     padded = batch_of(np.vstack([BOWLS[:5], np.full((3, 5), 1e3)]), [1.0] * 5 + [0.0] * 3)
+
+    ahead = partial(meta_gradient, bowl, inner_max_norm=inner_max_norm)
 
     @jax.jit
     def run(theta, rates):
         return [
             [
-                meta_gradient(
-                    bowl, theta, rates, rows, batch_of(OUTER), inner_steps=k, first_order=is_first
-                )
+                ahead(theta, rates, rows, batch_of(OUTER), inner_steps=k, first_order=is_first)
                 for rows, k in ((batch_of(BOWLS[:5]), 3), (batch_of(BOWLS[:5]), 4), (padded, 4))
             ]
             for is_first in ORDERS.values()
@@ -298,6 +304,7 @@ def test_fast_weights_are_those_of_the_plain_loop():
         ((0, "mean", None), "inner_steps = 0: must be at least 1"),
         ((1, "average", None), "unknown meta_loss 'average'"),
         ((1, "mean", 0.0), "inner_clamp = 0.0: must be None or positive"),
+        ((1, "mean", None, 0.0), "inner_max_norm = 0.0: must be None or positive"),
     ],
 )
 def test_nonsense_is_refused(arguments, message):

@@ -134,7 +134,7 @@ def equations(theta, rates, batch, meta_batch):
 
 
 def test_an_update_is_the_two_equations():
-    """Of an empty memory b_m is b alone, though b is pushed; then it is all twelve rows."""
+    """With an empty memory b_m is b alone, though b is pushed; then it is all twelve rows."""
     state = BOWL.init(jnp.asarray(THETA), batch_of(BOWLS))._replace(rates=jnp.asarray(RATES))
     first, info = BOWL.update(state, batch_of(BOWLS), KEY)
     theta, rates, lengths = equations(THETA, RATES, BOWLS, BOWLS)

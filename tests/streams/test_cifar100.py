@@ -5,12 +5,15 @@ import tarfile
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
+from lamaml.experiments.recipes.load import realize, recipe
 from lamaml.streams import _download, cifar100
 from lamaml.streams._download import Archive
+from lamaml.training.loop import initial_state
 
 module = importlib.import_module("lamaml.streams.cifar100")
 
@@ -96,6 +99,19 @@ def test_preprocess_and_augment(small_cifar):
     assert stream.augment.brightness == 63 / 255
     assert stream.augment(x, jax.random.key(0)).shape == x.shape
     assert cifar100(seed=0, num_tasks=1, augmentation=False).augment is None
+
+
+def test_a_learner_may_augment_the_rows_itself(small_cifar):
+    """Rows then reach it as bytes; a learner that would take them for pixels is refused."""
+    stream = cifar100(seed=0, num_tasks=2, fresh_augmentation=True)
+    rows = jnp.asarray(stream.tasks[0].train.x[:2])
+    np.testing.assert_array_equal(stream.augment(rows, jax.random.key(0)), rows)
+    assert stream.fresh_augment == cifar100(seed=0, num_tasks=2).augment
+    fresh = {"fresh_augmentation": True}
+    made = realize(recipe("cifar100", "er", overrides=fresh), 0, num_tasks=2)
+    assert initial_state(made.stream, made.model, made.learner, 0).memory.x.dtype == jnp.uint8
+    with pytest.raises(InvalidArgument, match="la_maml does not augment rows itself"):
+        realize(recipe("cifar100", "la_maml", overrides=fresh), 0, num_tasks=2)
 
 
 def test_wrong_size(small_cifar):

@@ -33,7 +33,7 @@ def metrics(matrix: np.ndarray, baseline: np.ndarray) -> Metrics:
       matrix: R, (T, T); entries above the first superdiagonal are not read.
       baseline: b, (T,), accuracy at initialisation.
 
-    Example:
+    Examples:
       >>> R = np.array([[0.8, 0.2, 0.0], [0.6, 0.9, 0.4], [0.5, 0.7, 1.0]])
       >>> [round(float(value), 3) for value in metrics(R, np.full(3, 0.1))]
       [0.733, -0.167, 0.9, 0.133]

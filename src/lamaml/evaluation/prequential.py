@@ -43,7 +43,7 @@ def evaluate_prequential(
       metric: (y, predictions) -> score; None for accuracy, or the mean absolute error of a
         regressor.
 
-    Example:
+    Examples:
       >>> from lamaml import LaMAMLClassifier
       >>> x, y = np.eye(2)[np.arange(80) % 2], np.arange(80) % 2
       >>> stream = ((x[i : i + 10], y[i : i + 10]) for i in range(0, 80, 10))

@@ -10,6 +10,7 @@ from lamaml.learners.der import der
 from lamaml.learners.er import er
 from lamaml.learners.er_ace import er_ace
 from lamaml.learners.ewc import ewc
+from lamaml.learners.fast_and_slow import fast_and_slow
 from lamaml.learners.gem import gem
 from lamaml.learners.icarl import icarl
 from lamaml.learners.independent import independent
@@ -36,6 +37,7 @@ LEARNERS: dict[str, Callable[..., Learner]] = {
         dark_la_maml,
         der,
         er_ace,
+        fast_and_slow,
     )
 }
 
@@ -57,6 +59,7 @@ RESULTS_VERSIONS = {
     "dark_la_maml": 1,
     "der": 1,
     "er_ace": 1,
+    "fast_and_slow": 1,
 }
 """Raised by hand when a learner's numbers change: a stored result belongs to one version."""
 
@@ -71,6 +74,7 @@ __all__ = [
     "er",
     "er_ace",
     "ewc",
+    "fast_and_slow",
     "gem",
     "icarl",
     "independent",

@@ -20,7 +20,7 @@ from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend, named_keys
 from lamaml.learners.inner_loop import chunks
 from lamaml.memory import RingBuffer, check_ring, empty_ring, push_to_ring, rows_before
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class AGEMState(NamedTuple):
@@ -33,7 +33,7 @@ class AGEMState(NamedTuple):
 def a_gem(
     loss: Loss,
     *,
-    learning_rate: float,
+    learning_rate: Rate,
     memory_size: int,
     num_tasks: int,
     ref_size: int | None = 256,
@@ -49,7 +49,7 @@ def a_gem(
       ref_size: number of stored rows that g_ref is computed on; None for all.
       max_norm: c, g is clipped to this norm; None for no clipping. The norm of g_ref has no effect.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = a_gem(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2), learning_rate=0.1, memory_size=6, num_tasks=3

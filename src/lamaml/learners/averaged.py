@@ -27,7 +27,7 @@ def averaged(learner: Learner, decay: float) -> Learner:
       learner: any learner whose state has `params`.
       decay: d, in [0, 1), the share of the average that stays at each update.
 
-    Example:
+    Examples:
       >>> from lamaml.learners import online
       >>> from lamaml.models import cross_entropy, mlp
       >>> learner = averaged(online(cross_entropy(mlp(64, 10)), learning_rate=0.1), decay=0.99)

@@ -23,7 +23,7 @@ from lamaml.learners.gradients import (
 )
 from lamaml.learners.inner_loop import check_inner_loop, meta_gradient
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class CMAMLState(NamedTuple):
@@ -36,8 +36,8 @@ class CMAMLState(NamedTuple):
 def c_maml(
     loss: Loss,
     *,
-    inner_rate: float,
-    outer_rate: float,
+    inner_rate: Rate,
+    outer_rate: Rate,
     inner_steps: int,
     memory_size: int,
     replay_size: int = 10,
@@ -60,7 +60,7 @@ def c_maml(
       max_norm: c, the meta-gradient is clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = c_maml(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2),

@@ -22,6 +22,7 @@ from lamaml.learners.gradients import (
     constant_rates,
     descend,
     describe,
+    freshly,
     join,
     named_keys,
     positive,
@@ -29,7 +30,7 @@ from lamaml.learners.gradients import (
 from lamaml.learners.inner_loop import check_inner_loop, meta_gradient
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
 from lamaml.models import Heads, add_term
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Augment, Batch, Info, Learner, Loss, Params, Rate
 
 
 class DarkLaMAMLState(NamedTuple):
@@ -45,8 +46,8 @@ def dark_la_maml(
     *,
     apply: Callable[[Params, jax.Array], jax.Array],
     heads: Heads,
-    initial_rate: float,
-    hyper_rate: float,
+    initial_rate: Rate,
+    hyper_rate: Rate,
     inner_steps: int,
     memory_size: int,
     dark_weight: float = 0.3,
@@ -56,7 +57,9 @@ def dark_la_maml(
     meta_loss: str = "mean",
     max_norm: float | None = 2.0,
     inner_clamp: float | None = None,
+    inner_max_norm: float | None = None,
     clip_inner_rates: bool = False,
+    augment: Augment | None = None,
 ) -> Learner:
     """La-MAML whose meta-loss also holds the answers to replayed rows where they were.
 
@@ -75,9 +78,12 @@ def dark_la_maml(
       meta_loss: "mean", "sum" or "last" over the steps.
       max_norm: c, the gradients of θ and of α are each clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
+      inner_max_norm: limit on the norm of each inner gradient. Element by element, the first fast
+        updates of a CNN end at losses in the thousands, and half of a task is lost to them.
       clip_inner_rates: use max(0, α) in the fast updates too; a rate below 0 is then never revived.
+      augment: applied to new and replayed rows in every update; None for rows already augmented.
 
-    Example:
+    Examples:
       >>> from lamaml.models import cross_entropy, mlp
       >>> model = mlp(64, 10)
       >>> learner = dark_la_maml(
@@ -91,7 +97,7 @@ def dark_la_maml(
     require(dark_weight >= 0, "dark_weight", dark_weight, "at least 0")
     require(replay_size >= 0, "replay_size", replay_size, "at least 0")
     require(max_norm is None or max_norm > 0, "max_norm", max_norm, "None or positive")
-    check_inner_loop(inner_steps, meta_loss, inner_clamp)
+    check_inner_loop(inner_steps, meta_loss, inner_clamp, inner_max_norm)
 
     def term(outputs: jax.Array, batch: Batch) -> jax.Array:
         return dark_weight * dark_term(outputs, batch, is_gated=is_gated)
@@ -108,9 +114,12 @@ def dark_la_maml(
         state: DarkLaMAMLState, batch: Batch, key: jax.Array
     ) -> tuple[DarkLaMAMLState, Info]:
         keys = named_keys(key)
-        logits = apply(state.params, batch.x)  # z, before the update
-        new = batch._replace(extra=no_answers(*logits.shape))
-        meta_batch = join(sample(state.memory, replay_size, keys.replay), new)  # b_m
+        of_new, of_replayed = jax.random.split(keys.noise)
+        seen = freshly(augment, batch, of_new)
+        num_outputs = state.memory.extra.logits.shape[-1]
+        new = seen._replace(extra=no_answers(len(batch.y), num_outputs))
+        replayed = freshly(augment, sample(state.memory, replay_size, keys.replay), of_replayed)
+        meta_batch = join(replayed, new)  # b_m
         ahead = meta_gradient(
             loss,
             state.params,
@@ -121,12 +130,16 @@ def dark_la_maml(
             first_order=first_order,
             meta_loss=meta_loss,
             inner_clamp=inner_clamp,
+            inner_max_norm=inner_max_norm,
             clip_inner_rates=clip_inner_rates,
             outer=outer,
         )
         rates = descend(state.rates, clip_to_norm(ahead.rates, max_norm), hyper_rate)  # (a)
         params = descend(state.params, clip_to_norm(ahead.params, max_norm), positive(rates))  # (b)
-        answered = batch._replace(extra=answers_of(logits, batch.task, heads))
+        answers = answers_of(  # z, before the update
+            apply, state.params, seen, heads, num_outputs=num_outputs, when=batch.first
+        )
+        answered = batch._replace(extra=answers)
         memory = push(state.memory, answered, keys.reservoir, when=batch.first)
         info = {"loss": ahead.loss, "gradient_norm": global_norm(ahead.params), **describe(rates)}
         return DarkLaMAMLState(params, rates, memory), info

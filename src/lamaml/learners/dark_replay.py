@@ -7,13 +7,14 @@ outputs that were closed, or that did not exist yet, do not enter. q_j is 1, or,
 probability that z_j gave to the row's label: an answer is worth remembering as far as it was right.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from lamaml.models import Heads, head_mask
-from lamaml.types import Batch
+from lamaml.types import Batch, Params
 
 
 class Answers(NamedTuple):
@@ -23,10 +24,22 @@ class Answers(NamedTuple):
     is_open: jax.Array  # (n, outputs) the outputs that competed when z was stored
 
 
-def answers_of(logits: jax.Array, task: jax.Array, heads: Heads) -> Answers:
-    """Return today's answers, to be kept with their rows."""
-    is_open = head_mask(jnp.ones_like(logits), task, heads) > 0
-    return Answers(logits, is_open)
+def answers_of(
+    apply: Callable[[Params, jax.Array], jax.Array],
+    params: Params,
+    batch: Batch,
+    heads: Heads,
+    *,
+    num_outputs: int,
+    when: jax.Array | bool,
+) -> Answers:
+    """Return today's answers to the rows of a batch; not `when`, none, and nothing is computed."""
+
+    def today() -> Answers:
+        logits = apply(params, batch.x)
+        return Answers(logits, head_mask(jnp.ones_like(logits), batch.task, heads) > 0)
+
+    return jax.lax.cond(when, today, lambda: no_answers(len(batch.y), num_outputs))
 
 
 def no_answers(num_rows: int, num_outputs: int) -> Answers:

@@ -16,10 +16,10 @@ import jax
 from lamaml._trees import global_norm
 from lamaml.errors import require
 from lamaml.learners.dark_replay import answers_of, dark_term, no_answers
-from lamaml.learners.gradients import clip_to_norm, descend, join, named_keys
+from lamaml.learners.gradients import clip_to_norm, descend, freshly, join, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
 from lamaml.models import Heads, add_term
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Augment, Batch, Info, Learner, Loss, Params, Rate
 
 
 class DERState(NamedTuple):
@@ -34,11 +34,12 @@ def der(
     *,
     apply: Callable[[Params, jax.Array], jax.Array],
     heads: Heads,
-    learning_rate: float,
+    learning_rate: Rate,
     memory_size: int,
     dark_weight: float = 1.0,
     replay_size: int = 10,
     max_norm: float | None = 2.0,
+    augment: Augment | None = None,
 ) -> Learner:
     """Experience replay that also holds the answers to replayed rows where they were.
 
@@ -51,8 +52,9 @@ def der(
       dark_weight: λ ≥ 0.
       replay_size: number of rows replayed beside each new batch; 0 for none.
       max_norm: c, gradients are clipped to this norm; None for no clipping.
+      augment: applied to new and replayed rows in every update; None for rows already augmented.
 
-    Example:
+    Examples:
       >>> from lamaml.models import cross_entropy, mlp
       >>> model = mlp(64, 10)
       >>> learner = der(
@@ -78,12 +80,18 @@ def der(
 
     def update(state: DERState, batch: Batch, key: jax.Array) -> tuple[DERState, Info]:
         keys = named_keys(key)
-        logits = apply(state.params, batch.x)  # z, before the update
-        new = batch._replace(extra=no_answers(*logits.shape))
-        meta_batch = join(sample(state.memory, replay_size, keys.replay), new)  # b_m
+        of_new, of_replayed = jax.random.split(keys.noise)
+        seen = freshly(augment, batch, of_new)
+        num_outputs = state.memory.extra.logits.shape[-1]
+        new = seen._replace(extra=no_answers(len(batch.y), num_outputs))
+        replayed = freshly(augment, sample(state.memory, replay_size, keys.replay), of_replayed)
+        meta_batch = join(replayed, new)  # b_m
         value, gradient = jax.value_and_grad(objective)(state.params, meta_batch)
         params = descend(state.params, clip_to_norm(gradient, max_norm), learning_rate)
-        answered = batch._replace(extra=answers_of(logits, batch.task, heads))
+        answers = answers_of(  # z, before the update
+            apply, state.params, seen, heads, num_outputs=num_outputs, when=batch.last
+        )
+        answered = batch._replace(extra=answers)
         memory = push(state.memory, answered, keys.reservoir, when=batch.last)
         return DERState(params, memory), {"loss": value, "gradient_norm": global_norm(gradient)}
 

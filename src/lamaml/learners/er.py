@@ -14,9 +14,9 @@ import jax
 
 from lamaml._trees import global_norm
 from lamaml.errors import require
-from lamaml.learners.gradients import clip_to_norm, descend, join, named_keys
+from lamaml.learners.gradients import clip_to_norm, descend, freshly, join, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Augment, Batch, Info, Learner, Loss, Params, Rate
 
 
 class ERState(NamedTuple):
@@ -29,10 +29,11 @@ class ERState(NamedTuple):
 def er(
     loss: Loss,
     *,
-    learning_rate: float,
+    learning_rate: Rate,
     memory_size: int,
     replay_size: int = 10,
     max_norm: float | None = 2.0,
+    augment: Augment | None = None,
 ) -> Learner:
     """SGD on new rows joined with rows from a reservoir.
 
@@ -42,8 +43,9 @@ def er(
       memory_size: M, the number of rows in the reservoir.
       replay_size: number of rows replayed with each new batch; 0 for none.
       max_norm: c, gradients are clipped to this norm; None for no clipping.
+      augment: applied to new and replayed rows in every update; None for rows already augmented.
 
-    Example:
+    Examples:
       >>> import jax, jax.numpy as jnp
       >>> from lamaml.types import Batch
       >>> learner = er(lambda w, b: jnp.mean((b.x - w) ** 2), learning_rate=0.5, memory_size=2)
@@ -64,6 +66,7 @@ def er(
     def update(state: ERState, batch: Batch, key: jax.Array) -> tuple[ERState, Info]:
         keys = named_keys(key)
         meta_batch = join(sample(state.memory, replay_size, keys.replay), batch)  # b_m
+        meta_batch = freshly(augment, meta_batch, keys.noise)
         value, gradient = jax.value_and_grad(loss)(state.params, meta_batch)
         params = descend(state.params, clip_to_norm(gradient, max_norm), learning_rate)
         memory = push(state.memory, batch, keys.reservoir, when=batch.last)

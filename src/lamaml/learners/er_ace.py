@@ -20,7 +20,7 @@ from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
 from lamaml.models import Heads, head_mask, surprise, weighted_mean
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class ERACEState(NamedTuple):
@@ -35,7 +35,7 @@ def er_ace(
     *,
     apply: Callable[[Params, jax.Array], jax.Array],
     heads: Heads,
-    learning_rate: float,
+    learning_rate: Rate,
     memory_size: int,
     replay_size: int = 10,
     max_norm: float | None = 2.0,
@@ -51,7 +51,7 @@ def er_ace(
       replay_size: number of rows replayed beside each new batch; 0 for none.
       max_norm: c, gradients are clipped to this norm; None for no clipping.
 
-    Example:
+    Examples:
       >>> from lamaml.models import cross_entropy, mlp
       >>> model = mlp(64, 10)
       >>> learner = er_ace(

@@ -3,13 +3,15 @@
     at the end of task τ, on its first n rows:   F_τ = (∇ℓ(θ))²,   θ*_τ = θ
     θ ← θ − lr · clip(∇[ℓ(θ; b) + λ Ω(θ)]),      Ω(θ) = Σ_τ Σ_i F_τ,i (θ_i − θ*_τ,i)²
 
-Ω is one parabola per weight for any number of tasks. Around θ*, the last θ*_τ, with δ = θ − θ*:
+Ω is one parabola per weight for any number of tasks. Around the last solution:
+
+    δ = θ − θ*,   θ* the last θ*_τ
     Ω(θ) = Ω(θ*) + Σ_i (2 D_i δ_i + S_i δ_i²),   S = Σ_τ F_τ,   D = Σ_τ F_τ ⊙ (θ* − θ*_τ)
 so no copy per task is stored, and a new task's own term is exactly 0 at its end.
 Deviation: the original F is a mean of squared gradients; those baselines square the mean.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +20,7 @@ from lamaml._trees import global_norm
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.memory import TaskRows, clear, empty_task_rows, keep, kept_rows
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Range, Rate
 
 
 class EWCState(NamedTuple):
@@ -35,8 +37,8 @@ class EWCState(NamedTuple):
 def ewc(
     loss: Loss,
     *,
-    learning_rate: float,
-    penalty: float,
+    learning_rate: Rate,
+    penalty: Annotated[float, Range(1.0, 1000.0)],
     memory_size: int = 10,
     max_norm: float | None = None,
 ) -> Learner:
@@ -49,7 +51,7 @@ def ewc(
       memory_size: n, the number of rows per task that F is computed on.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = ewc(lambda w, b: jnp.mean((b.x - w) ** 2), learning_rate=0.1, penalty=10.0)
     """

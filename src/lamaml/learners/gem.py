@@ -24,7 +24,7 @@ from lamaml._trees import dot, global_norm
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.memory import RingBuffer, check_ring, empty_ring, push_to_ring, rows_of
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class GEMState(NamedTuple):
@@ -38,7 +38,7 @@ class GEMState(NamedTuple):
 def gem(
     loss: Loss,
     *,
-    learning_rate: float,
+    learning_rate: Rate,
     memory_size: int,
     num_tasks: int,
     margin: float = 0.0,
@@ -57,7 +57,7 @@ def gem(
       ridge: ε ≥ 0, keeps the dual solvable when gradients are nearly dependent.
       max_norm: c, g and every row of G are clipped to this norm; None for no clipping.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = gem(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2), learning_rate=0.1, memory_size=6, num_tasks=3

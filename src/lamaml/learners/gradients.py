@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from lamaml._trees import global_norm
-from lamaml.types import Batch, Info, Params
+from lamaml.types import Augment, Batch, Info, Params
 
 
 class UpdateKeys(NamedTuple):
@@ -32,6 +32,11 @@ def join(replayed: Batch, batch: Batch) -> Batch:
         lambda *fields: jnp.concatenate(fields), rows(replayed), rows(batch)
     )
     return batch._replace(x=x, y=y, task=task, weight=weight, position=position, extra=extra)
+
+
+def freshly(augment: Augment | None, batch: Batch, key: jax.Array) -> Batch:
+    """Return the rows of a batch augmented for one update; as they are where `augment` is None."""
+    return batch if augment is None else batch._replace(x=augment(batch.x, key))
 
 
 def clip_to_norm(tree: Params, max_norm: float | None) -> Params:

@@ -34,7 +34,7 @@ from lamaml.memory import (
     kept_rows,
 )
 from lamaml.models import Heads, head_mask
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 _BLOCK = 10  # exemplars per gradient; blocks without a drawn exemplar are not computed
 _SLICE = 250  # rows per pass of the network at a task's end
@@ -56,7 +56,7 @@ def icarl(
     *,
     apply: Callable[[Params, jax.Array], jax.Array],
     heads: Heads,
-    learning_rate: float,
+    learning_rate: Rate,
     memory_size: int,
     task_size: int,
     distillation: float = 1.0,
@@ -74,7 +74,7 @@ def icarl(
       distillation: λ ≥ 0.
       max_norm: c, gradients are clipped to this norm; None for no clipping.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> from lamaml.models import cross_entropy, mlp, task_heads
       >>> model, heads = mlp(64, 10), task_heads(10, 2)

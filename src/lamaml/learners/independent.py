@@ -19,7 +19,7 @@ from lamaml._trees import global_norm
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend
 from lamaml.models import Heads, head_mask
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class IndependentState(NamedTuple):
@@ -34,7 +34,7 @@ def independent(
     *,
     apply: Callable[[Params, jax.Array], jax.Array],
     num_tasks: int,
-    learning_rate: float,
+    learning_rate: Rate,
     heads: Heads = None,
     max_norm: float | None = None,
 ) -> Learner:
@@ -48,7 +48,7 @@ def independent(
       heads: which outputs belong to each task; None where all tasks share one head.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.
 
-    Example:
+    Examples:
       >>> import jax, jax.numpy as jnp
       >>> from lamaml.types import Batch
       >>> learner = independent(

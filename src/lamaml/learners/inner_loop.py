@@ -3,6 +3,7 @@
     θ_r = θ_{r−1} − α ⊙ g_{r−1},   g_i = ∇ℓ(θ_i; chunk i),   L̄ = Σ_r w_r L(θ_r; b_m),   r = 1 … K
 
 First order treats every g_i as a constant, so no gradient flows back through the loop:
+
     ∇_θ L̄ = Σ_r w_r L'(θ_r),      ∇_α L̄ = −Σ_r w_r L'(θ_r) ⊙ Σ_{i<r} g_i            (eq. 5)
 both accumulated forwards in the loop. Second order differentiates the loop itself.
 Where the network's first layer is affine in the data, `function_space` computes the same numbers
@@ -10,7 +11,7 @@ without unrolling that layer.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 import jax
@@ -18,7 +19,13 @@ import jax.numpy as jnp
 
 from lamaml.errors import require, unknown_name
 from lamaml.learners.function_space import MetaGradient, meta_gradient_above
-from lamaml.learners.gradients import clamp, descend, positive, where_positive
+from lamaml.learners.gradients import (
+    clamp,
+    clip_to_norm,
+    descend,
+    positive,
+    where_positive,
+)
 from lamaml.models import NetworkLoss
 from lamaml.types import Batch, Loss, Params
 
@@ -43,10 +50,16 @@ def not_unrolled() -> Iterator[None]:
         _max_unrolled.reset(token)
 
 
-def check_inner_loop(inner_steps: int, meta_loss: str, inner_clamp: float | None) -> None:
+def check_inner_loop(
+    inner_steps: int,
+    meta_loss: str,
+    inner_clamp: float | None,
+    inner_max_norm: float | None = None,
+) -> None:
     """Raise InvalidArgument for settings that the inner loop cannot use."""
     require(inner_steps > 0, "inner_steps", inner_steps, "at least 1")
-    require(inner_clamp is None or inner_clamp > 0, "inner_clamp", inner_clamp, "None or positive")
+    for name, limit in (("inner_clamp", inner_clamp), ("inner_max_norm", inner_max_norm)):
+        require(limit is None or limit > 0, name, limit, "None or positive")
     if meta_loss not in META_LOSSES:
         raise unknown_name("meta_loss", meta_loss, META_LOSSES)
 
@@ -101,6 +114,7 @@ def meta_gradient(
     first_order: bool,
     meta_loss: str = "mean",
     inner_clamp: float | None = None,
+    inner_max_norm: float | None = None,
     clip_inner_rates: bool = False,
     outer: Loss | None = None,
 ) -> MetaGradient:
@@ -116,6 +130,7 @@ def meta_gradient(
       first_order: treat the inner gradients as constants.
       meta_loss: "mean" or "sum" over the steps, or the "last" step.
       inner_clamp: limit on each element of the inner gradients.
+      inner_max_norm: limit on the norm of each inner gradient, after the clamp.
       clip_inner_rates: use max(0, α) in the fast updates.
       outer: L, the loss that the meta-loss is made of; None for ℓ.
     """
@@ -123,7 +138,8 @@ def meta_gradient(
     steps = chunks(batch, inner_steps)
     weights = step_weights(steps, meta_loss)
     used = positive(rates) if clip_inner_rates else rates
-    first = loss.first_layer if isinstance(loss, NetworkLoss) and inner_clamp is None else None
+    is_free = inner_clamp is None and inner_max_norm is None
+    first = loss.first_layer if isinstance(loss, NetworkLoss) and is_free else None
     if first and isinstance(loss, NetworkLoss) and isinstance(outer, NetworkLoss):
         ahead = meta_gradient_above(
             loss.above_first_layer,
@@ -139,27 +155,30 @@ def meta_gradient(
             first_order=first_order,
         )
     else:
+
+        def inner_gradient(fast: Params, rows: Batch) -> Params:
+            return clip_to_norm(clamp(jax.grad(loss)(fast, rows), inner_clamp), inner_max_norm)
+
         differentiate = _first_order if first_order else _second_order
-        ahead = differentiate(loss, outer, params, used, steps, weights, meta_batch, inner_clamp)
+        ahead = differentiate(inner_gradient, outer, params, used, steps, weights, meta_batch)
     return ahead._replace(rates=where_positive(ahead.rates, rates)) if clip_inner_rates else ahead
 
 
 def _first_order(
-    loss: Loss,
+    inner_gradient: Callable[[Params, Batch], Params],
     outer: Loss,
     params: Params,
     rates: Params,
     steps: Batch,
     weights: jax.Array,
     meta_batch: Batch,
-    inner_clamp: float | None,
 ) -> MetaGradient:
     zeros = jax.tree.map(jnp.zeros_like, params)
 
     def step(carry: tuple[Params, Params, MetaGradient], chunk: tuple[Batch, jax.Array]):  # type: ignore[no-untyped-def]
         fast, travelled, total = carry
         rows, weight = chunk
-        gradient = clamp(jax.grad(loss)(fast, rows), inner_clamp)  # g_{r−1}
+        gradient = inner_gradient(fast, rows)  # g_{r−1}
         fast = descend(fast, gradient, rates)  # θ_r
         travelled = jax.tree.map(jnp.add, travelled, gradient)  # Σ_{i<r} g_i
         value, slope = jax.value_and_grad(outer)(fast, meta_batch)  # L(θ_r), L'(θ_r)
@@ -176,19 +195,18 @@ def _first_order(
 
 
 def _second_order(
-    loss: Loss,
+    inner_gradient: Callable[[Params, Batch], Params],
     outer: Loss,
     params: Params,
     rates: Params,
     steps: Batch,
     weights: jax.Array,
     meta_batch: Batch,
-    inner_clamp: float | None,
 ) -> MetaGradient:
     def objective(params: Params, rates: Params) -> jax.Array:
         def step(fast: Params, chunk: tuple[Batch, jax.Array]) -> tuple[Params, jax.Array]:
             rows, weight = chunk
-            fast = descend(fast, clamp(jax.grad(loss)(fast, rows), inner_clamp), rates)
+            fast = descend(fast, inner_gradient(fast, rows), rates)
             return fast, weight * outer(fast, meta_batch)
 
         return jnp.sum(jax.lax.scan(step, params, (steps, weights), unroll=unrolled(steps))[1])

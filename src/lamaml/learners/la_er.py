@@ -27,7 +27,7 @@ from lamaml.learners.gradients import (
 )
 from lamaml.learners.inner_loop import check_inner_loop, chunks, fast_weights
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class LaERState(NamedTuple):
@@ -41,8 +41,8 @@ class LaERState(NamedTuple):
 def la_er(
     loss: Loss,
     *,
-    initial_rate: float,
-    hyper_rate: float,
+    initial_rate: Rate,
+    hyper_rate: Rate,
     inner_steps: int,
     memory_size: int,
     replay_size: int = 10,
@@ -61,7 +61,7 @@ def la_er(
       max_norm: c, the gradients of θ and of α are each clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = la_er(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2),

@@ -1,9 +1,12 @@
 """Meta-experience replay (Riemer et al., 2019, Algorithm 1): Reptile over replayed batches.
 
 For each example, with A = θ, and s times with W = θ:
+
     θ ← θ − α · clip(∇ℓ(θ; row))         for each row of [the example, Sample(R)], one at a time
     θ ← W + β (θ − W)                    within a batch
+
 and after the s batches
+
     θ ← A + γ (θ − A)                    across batches
     push the example to R by reservoir sampling
 
@@ -19,7 +22,7 @@ from lamaml.errors import require
 from lamaml.learners.gradients import join, named_keys
 from lamaml.learners.reptile import example_by_example, part_of_the_way, row_by_row
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class MERState(NamedTuple):
@@ -32,7 +35,7 @@ class MERState(NamedTuple):
 def mer(
     loss: Loss,
     *,
-    inner_rate: float,
+    inner_rate: Rate,
     within_rate: float,
     across_rate: float = 1.0,
     num_batches: int,
@@ -52,7 +55,7 @@ def mer(
       replay_size: k − 1, the number of rows replayed in each batch with the example.
       max_norm: c, each step's gradient is clipped to this norm; None for no clipping.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = mer(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2),

@@ -1,6 +1,7 @@
 """Meta-experience replay in one batch (Riemer et al., 2019, Algorithm 6): one batch per example.
 
 For each example, with W = θ:
+
     θ ← θ − α · clip(∇ℓ(θ; row))         for each row of [Sample(R), the example], one at a time
     θ ← W + γ (θ − W)
     push the example to R by reservoir sampling
@@ -16,13 +17,13 @@ from lamaml.learners.gradients import join, named_keys
 from lamaml.learners.mer import MERState
 from lamaml.learners.reptile import example_by_example, part_of_the_way, row_by_row
 from lamaml.memory import empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 def mer_single(
     loss: Loss,
     *,
-    inner_rate: float,
+    inner_rate: Rate,
     across_rate: float,
     memory_size: int,
     replay_size: int = 10,
@@ -38,7 +39,7 @@ def mer_single(
       replay_size: number of rows replayed before the example.
       max_norm: c, each step's gradient is clipped to this norm; None for no clipping.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = mer_single(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2), inner_rate=0.1, across_rate=0.3, memory_size=5

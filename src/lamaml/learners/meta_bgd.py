@@ -1,8 +1,11 @@
 """Meta-BGD (He et al., 2019; Gupta, Yadav and Paull, 2020): C-MAML on Gaussian weights.
 
 For m = 1 … M_c, with ε ~ N(0, I) and θ = μ + σ ⊙ ε:
+
     ĝ_m = |b| · clip(∇_θ L̄(θ_1 … θ_K; b_m))         the look-ahead of `c_maml`, with a new draw b_m
+
 and with E₁ = mean ĝ_m, E₂ = mean ĝ_m ⊙ ε (Zeno et al., 2018)
+
     μ ← μ − η σ² ⊙ E₁
     σ ← σ √(1 + (σE₂/2)²) − σ²E₂/2  =  σ · exp(−asinh(σE₂/2))
 
@@ -27,7 +30,7 @@ from lamaml.learners.gradients import (
 )
 from lamaml.learners.inner_loop import check_inner_loop, meta_gradient
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class MetaBGDState(NamedTuple):
@@ -46,7 +49,7 @@ def meta_bgd(
     inner_steps: int,
     memory_size: int,
     num_monte_carlo: int = 2,
-    inner_rate: float = 0.1,
+    inner_rate: Rate = 0.1,
     replay_size: int = 10,
     first_order: bool = False,
     meta_loss: str = "mean",
@@ -69,7 +72,7 @@ def meta_bgd(
       max_norm: c, each meta-gradient is clipped to this norm; None for no clipping.
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = meta_bgd(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2),

@@ -13,7 +13,7 @@ import jax
 from lamaml._trees import global_norm
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class OnlineState(NamedTuple):
@@ -22,7 +22,7 @@ class OnlineState(NamedTuple):
     params: Params  # θ
 
 
-def online(loss: Loss, *, learning_rate: float, max_norm: float | None = None) -> Learner:
+def online(loss: Loss, *, learning_rate: Rate, max_norm: float | None = None) -> Learner:
     """SGD without memory.
 
     Args:
@@ -30,7 +30,7 @@ def online(loss: Loss, *, learning_rate: float, max_norm: float | None = None) -
       learning_rate: lr > 0.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.
 
-    Example:
+    Examples:
       >>> from lamaml.learners import online
       >>> learner = online(lambda params, batch: params**2, learning_rate=0.25)
       >>> state, info = learner.update(learner.init(1.0, None), None, None)

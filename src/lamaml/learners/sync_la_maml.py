@@ -25,7 +25,7 @@ from lamaml.learners.gradients import (
 )
 from lamaml.learners.inner_loop import check_inner_loop, meta_gradient
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.types import Batch, Info, Learner, Loss, Params
+from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
 class SyncLaMAMLState(NamedTuple):
@@ -39,9 +39,9 @@ class SyncLaMAMLState(NamedTuple):
 def sync_la_maml(
     loss: Loss,
     *,
-    initial_rate: float,
-    outer_rate: float,
-    hyper_rate: float,
+    initial_rate: Rate,
+    outer_rate: Rate,
+    hyper_rate: Rate,
     inner_steps: int,
     memory_size: int,
     replay_size: int = 10,
@@ -67,7 +67,7 @@ def sync_la_maml(
       inner_clamp: limit on each element of the inner gradients; the authors' CNN code uses c.
       clip_inner_rates: use max(0, α) in the fast updates; a rate below 0 then never recovers.
 
-    Example:
+    Examples:
       >>> import jax.numpy as jnp
       >>> learner = sync_la_maml(
       ...     lambda w, b: jnp.mean((b.x - w) ** 2),

@@ -1,6 +1,7 @@
 """Reservoir sampling (Vitter, 1985): a uniform sample of all rows seen, in constant memory.
 
 The n-th row is kept with probability M/n, in a slot drawn uniformly:
+
     n ≤ M:  slot = n − 1
     n > M:  slot ~ U{0, …, n − 1}, dropped where slot ≥ M
 so that after n rows each of them is held with probability exactly M/n.

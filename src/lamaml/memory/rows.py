@@ -50,11 +50,12 @@ def memories_in(state: State) -> dict[str, Memory]:
 def stored_rows(memory: Memory) -> StoredRows:
     """Return the rows that a memory holds.
 
-    >>> from lamaml.memory import empty_reservoir, push
-    >>> from lamaml.types import Batch
-    >>> rows = Batch(jnp.ones((2, 3)), jnp.arange(2), jnp.zeros(2, int), jnp.ones(2))
-    >>> stored_rows(push(empty_reservoir(rows, 5), rows, jax.random.key(0))).y.tolist()
-    [0, 1]
+    Examples:
+      >>> from lamaml.memory import empty_reservoir, push
+      >>> from lamaml.types import Batch
+      >>> rows = Batch(jnp.ones((2, 3)), jnp.arange(2), jnp.zeros(2, int), jnp.ones(2))
+      >>> stored_rows(push(empty_reservoir(rows, 5), rows, jax.random.key(0))).y.tolist()
+      [0, 1]
     """
     held = np.asarray(memory.held())
     fields = (memory.x, memory.y, memory.task, memory.position)

@@ -28,7 +28,7 @@ def from_flax(module: Any, example: Any, *, variables: Mapping[str, Any] | None 
     Raises:
       InvalidArgument: flax is not installed, or the network updates state of its own when it runs.
 
-    Example:
+    Examples:
       >>> import flax.linen, jax, jax.numpy as jnp
       >>> model = from_flax(flax.linen.Dense(3), jnp.zeros((1, 4)))
       >>> model.apply(model.init(jax.random.key(0)), jnp.zeros((2, 4))).shape
@@ -50,7 +50,7 @@ def from_equinox(module: Any) -> Model:
     Raises:
       InvalidArgument: equinox is not installed, or the network needs state or a key to run.
 
-    Example:
+    Examples:
       >>> import equinox, jax, jax.numpy as jnp
       >>> model = from_equinox(equinox.nn.MLP(4, 3, 8, 1, key=jax.random.key(0)))
       >>> model.apply(model.init(jax.random.key(1)), jnp.zeros((2, 4))).shape
@@ -87,7 +87,7 @@ def from_keras(model: Any, example: Any | None = None) -> Model:
       InvalidArgument: keras is not installed or its backend is not JAX, the network is not built,
         or it updates state of its own in training.
 
-    Example:
+    Examples:
       >>> import os
       >>> os.environ["KERAS_BACKEND"] = "jax"  # before keras is imported
       >>> import jax, jax.numpy as jnp, keras

@@ -35,7 +35,7 @@ def cnn(
       hidden_sizes: units per dense layer; (320, 320) for CIFAR-100, (640, 640) for TinyImagenet.
       initializer: "kaiming_normal" or "xavier_uniform".
 
-    Example:
+    Examples:
       >>> import jax, jax.numpy as jnp
       >>> model = cnn((32, 32, 3), 100)
       >>> params = model.init(jax.random.key(0))

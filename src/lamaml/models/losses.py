@@ -25,8 +25,9 @@ _CLOSED = -1e30  # a closed output's logit: finite, so that 0 · logit stays 0
 def task_heads(num_outputs: int, classes_per_task: int | None) -> np.ndarray | None:
     """Return the table in which task τ owns the outputs [c·τ, c·(τ+1)), for c classes per task.
 
-    >>> task_heads(4, 2).astype(int).tolist()
-    [[1, 1, 0, 0], [0, 0, 1, 1]]
+    Examples:
+      >>> task_heads(4, 2).astype(int).tolist()
+      [[1, 1, 0, 0], [0, 0, 1, 1]]
     """
     if classes_per_task is None:
         return None
@@ -37,8 +38,9 @@ def task_heads(num_outputs: int, classes_per_task: int | None) -> np.ndarray | N
 def head_mask(logits: jax.Array, task: jax.Array, heads: Heads) -> jax.Array:
     """Return the logits with the outputs outside each row's head closed.
 
-    >>> head_mask(jnp.zeros((1, 4)), jnp.array([1]), task_heads(4, 2)).argmax()
-    Array(2, dtype=int32)
+    Examples:
+      >>> head_mask(jnp.zeros((1, 4)), jnp.array([1]), task_heads(4, 2)).argmax()
+      Array(2, dtype=int32)
     """
     if heads is None:
         return logits

@@ -29,7 +29,7 @@ def mlp(
       function_space: declare the first layer affine, so that the look-ahead need not unroll it;
         False forces the general path, which gives the same numbers to rounding.
 
-    Example:
+    Examples:
       >>> import jax, jax.numpy as jnp
       >>> model = mlp(64, 10)
       >>> model.apply(model.init(jax.random.key(0)), jnp.zeros((3, 64))).shape

@@ -78,7 +78,7 @@ def load_stream(
       num_samples: number of training rows per task; None for the benchmark's own number.
       **options: other arguments of the stream, such as `augmentation` or `path`.
 
-    Example:
+    Examples:
       >>> stream = load_stream("digits_rotations", num_tasks=3)
       >>> [task.name for task in stream.tasks]
       ['rotated 0.2°', 'rotated 28.1°', 'rotated 53.7°']

@@ -51,7 +51,7 @@ def arrays(
       test_fraction: fraction of each task's rows used for testing, in (0, 1).
       validation_fraction: fraction of each task's rows used for validation, in [0, 1).
 
-    Example:
+    Examples:
       >>> x = np.arange(24.0).reshape(12, 2)
       >>> y = ["cat", "dog", "eel", "fox"] * 3
       >>> stream = arrays(x, y, classes_per_task=2, seed=0)

@@ -10,7 +10,7 @@ from lamaml._io import atomic_write, exclusive, file_digest
 from lamaml.errors import DataCorrupt
 from lamaml.streams._download import data_folder, fetch
 from lamaml.streams._tasks import Selection, generator, hold_out, make_tasks, select_by_class
-from lamaml.streams.transforms import CropFlip, Standardise
+from lamaml.streams.transforms import CropFlip, Standardise, augmented_by_learner
 from lamaml.types import Stream
 
 NUM_CLASSES = 100
@@ -27,6 +27,7 @@ def cifar100(
     num_tasks: int = 20,
     num_samples: int | None = None,
     augmentation: bool = True,
+    fresh_augmentation: bool = False,
 ) -> Stream:
     """CIFAR-100 as 20 tasks of 5 classes, each with its own head.
 
@@ -37,6 +38,8 @@ def cifar100(
       num_tasks: number of tasks, at most 20.
       num_samples: number of training images per task, at most 2250; None for all.
       augmentation: whether training images are cropped, mirrored and brightened at random.
+      fresh_augmentation: whether the learner does so, anew in every update, and remembers bytes; if
+        not, an image is changed once, and remembered as it was then.
     """
     order = generator(seed, "class order").permutation(NUM_CLASSES)
     train = _select("train", order)
@@ -50,7 +53,7 @@ def cifar100(
         num_samples=num_samples,
         seed=seed,
     )
-    return Stream(
+    stream = Stream(
         "cifar100",
         tasks,
         NUM_CLASSES,
@@ -59,6 +62,7 @@ def cifar100(
         AUGMENT if augmentation else None,
         facts={"class_order": order.tolist()},
     )
+    return augmented_by_learner(stream) if fresh_augmentation else stream
 
 
 def cifar100_digest() -> str:

@@ -27,7 +27,7 @@ def digits_rotations(*, seed: int, num_tasks: int = 10, num_samples: int = 300) 
       num_tasks: number of tasks, at most 10.
       num_samples: number of training images per task, at most 1197.
 
-    Example:
+    Examples:
       >>> stream = digits_rotations(seed=0)
       >>> len(stream.tasks), stream.tasks[0].train.x.shape, len(stream.tasks[0].test)
       (10, (300, 64), 400)
@@ -52,7 +52,7 @@ def digits_permutations(*, seed: int, num_tasks: int = 10, num_samples: int = 30
       num_tasks: number of tasks, at most 10.
       num_samples: number of training images per task, at most 1197.
 
-    Example:
+    Examples:
       >>> stream = digits_permutations(seed=0, num_tasks=2)
       >>> [task.name for task in stream.tasks], len(stream.facts["permutations"][1])
       (['permutation 0', 'permutation 1'], 64)

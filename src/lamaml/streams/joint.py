@@ -18,7 +18,7 @@ def joint(stream: Stream, *, seed: int) -> Stream:
       stream: stream to join.
       seed: seed of the order of the training rows.
 
-    Example:
+    Examples:
       >>> from lamaml.streams.digits import digits_rotations
       >>> stream = joint(digits_rotations(seed=0), seed=0)
       >>> len(stream.tasks), len(stream.tasks[0].train), stream.facts["test_sizes"][:3]

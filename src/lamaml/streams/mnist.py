@@ -74,13 +74,18 @@ def mnist_many_permutations(*, seed: int, num_tasks: int = 100, num_samples: int
     )
 
 
+def mnist_images() -> Examples:
+    """Return the 60,000 training images, (n, 784) of 0 to 255, and their labels."""
+    return Examples(_images("train-images-idx3-ubyte.gz"), _labels("train-labels-idx1-ubyte.gz"))
+
+
 def mnist_digest() -> str:
     """Return the checksums of the four files; `fetch` refuses any other files."""
     return " ".join(archive.checksum for name, archive in ARCHIVES.items() if "mnist/" in name)
 
 
 def _pool(seed: int, num_validation: int | None = None) -> Pool:
-    images = Examples(_images("train-images-idx3-ubyte.gz"), _labels("train-labels-idx1-ubyte.gz"))
+    images = mnist_images()
     test = Examples(_images("t10k-images-idx3-ubyte.gz"), _labels("t10k-labels-idx1-ubyte.gz"))
     shuffled = generator(seed, "validation").permutation(len(images))
     validation = shuffled[:NUM_VALIDATION][:num_validation]

@@ -7,7 +7,7 @@ from lamaml.errors import require
 from lamaml.streams._download import fetch
 from lamaml.streams._tasks import generator, hold_out, make_tasks, select_by_class
 from lamaml.streams._tiny_imagenet_archive import NUM_CLASSES, open_archive
-from lamaml.streams.transforms import CropFlip, Standardise
+from lamaml.streams.transforms import CropFlip, Standardise, augmented_by_learner
 from lamaml.types import Stream
 
 CLASSES_PER_TASK = 5
@@ -21,6 +21,7 @@ def tiny_imagenet(
     num_tasks: int = 40,
     num_samples: int | None = None,
     augmentation: bool = True,
+    fresh_augmentation: bool = False,
     split: str = "authors",
 ) -> Stream:
     """TinyImagenet-200 as 40 tasks of 5 classes, each with its own head.
@@ -30,6 +31,8 @@ def tiny_imagenet(
       num_tasks: number of tasks, at most 40.
       num_samples: number of training images per task; None for all.
       augmentation: whether training images are cropped and mirrored at random.
+      fresh_augmentation: whether the learner does so, anew in every update, and remembers bytes; if
+        not, an image is changed once, and remembered as it was then.
       split: "authors" uses a tenth of the training images for validation and the whole official
         validation folder for testing; "paper" trains on all training images and uses half of that
         folder's images of each class for validation, half for testing.
@@ -57,7 +60,7 @@ def tiny_imagenet(
         num_samples=num_samples,
         seed=seed,
     )
-    return Stream(
+    stream = Stream(
         "tiny_imagenet",
         tasks,
         NUM_CLASSES,
@@ -71,6 +74,7 @@ def tiny_imagenet(
             "num_archive_images": len(archive.images),
         },
     )
+    return augmented_by_learner(stream) if fresh_augmentation else stream
 
 
 def tiny_imagenet_digest() -> str:

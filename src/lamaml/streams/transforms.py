@@ -5,7 +5,7 @@ seeds of a stream.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +14,16 @@ from jax import random
 from PIL import Image
 
 from lamaml.errors import require
+from lamaml.types import Stream
 
 
 @dataclass(frozen=True)
 class Scale:
     """Scales stored integers from 0..largest to [0, 1].
 
-    >>> Scale(16)(jnp.array([0, 4, 16], jnp.uint8)).tolist()
-    [0.0, 0.25, 1.0]
+    Examples:
+      >>> Scale(16)(jnp.array([0, 4, 16], jnp.uint8)).tolist()
+      [0.0, 0.25, 1.0]
     """
 
     largest: int
@@ -55,6 +57,17 @@ class Standardise:
 def unchanged(x: jax.Array, /) -> jax.Array:
     """Return the rows as they are."""
     return x
+
+
+def as_stored(x: jax.Array, key: jax.Array, /) -> jax.Array:
+    """Return training rows as they are."""
+    del key
+    return x
+
+
+def augmented_by_learner(stream: Stream) -> Stream:
+    """Return a stream whose learner augments the rows, new and replayed, anew in every update."""
+    return replace(stream, augment=as_stored, fresh_augment=stream.augment)
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,7 @@ def rotate(images: np.ndarray, angle: float) -> np.ndarray:
       images: (n, side·side) array.
       angle: angle in degrees.
 
-    Example:
+    Examples:
       >>> rotate(np.array([[1, 2, 3, 4]]), 90).tolist()
       [[2, 4, 1, 3]]
     """
@@ -142,7 +155,7 @@ def permute(images: np.ndarray, order: np.ndarray) -> np.ndarray:
       images: (n, pixels) array.
       order: (pixels,) array of pixel numbers.
 
-    Example:
+    Examples:
       >>> permute(np.array([[5, 6, 7]]), np.array([2, 0, 1])).tolist()
       [[7, 5, 6]]
     """

@@ -82,7 +82,7 @@ def check_learner(builder: str | Callable[..., Learner], **settings: Any) -> Non
     Raises:
       ContractViolation: the first check that fails, and what it found.
 
-    Example:
+    Examples:
       >>> from lamaml.learners import online
       >>> check_learner(online, learning_rate=0.1)
       >>> def careless(loss, learning_rate):

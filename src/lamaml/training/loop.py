@@ -53,7 +53,7 @@ def train(
     Raises:
       Diverged: a loss or a number of the state is no longer finite.
 
-    Example:
+    Examples:
       >>> from lamaml import Schedule, learners, load_stream, models
       >>> stream = load_stream("digits_rotations", seed=0, num_tasks=2, num_samples=50)
       >>> model = models.mlp(64, stream.num_classes)
