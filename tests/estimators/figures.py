@@ -24,7 +24,7 @@ def mnist(num_tasks=20, num_samples=1000, call=10):
     """Single pass, no task labels, rows in calls of 10; the mean over all tasks' test images."""
     stream = load_stream("mnist_rotations", seed=0, num_tasks=num_tasks, num_samples=num_samples)
     rivals = {
-        "LaMAMLClassifier": (LaMAMLClassifier(hidden_sizes=HIDDEN_SIZES), 1),
+        "LaMAMLClassifier": (LaMAMLClassifier("la_maml", hidden_sizes=HIDDEN_SIZES), 1),
         "MLPClassifier": (MLPClassifier(HIDDEN_SIZES, random_state=0), 255),  # it does not scale
     }
     retained = {}
@@ -52,7 +52,7 @@ def million(num_rows=1_000_000, budget=1_000_000, call=1000):
     """
     rng = np.random.default_rng(0)
     centres = 20 * rng.normal(size=(10, 64))
-    classifier = LaMAMLClassifier(memory_bytes=budget, batch_size=100)
+    classifier = LaMAMLClassifier("la_maml", memory_bytes=budget, batch_size=100)
     sizes, most = [], 0
     for end in range(call, num_rows + 1, call):
         y = rng.integers(0, 10, call)

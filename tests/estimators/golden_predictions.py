@@ -95,6 +95,8 @@ CASES = {
     **{f"classification {learner}": (classification, learner) for learner in sorted(LEARNERS)},
     **{f"tasks {name}": (tasks, name) for name in ("er", "ewc", "gem", "icarl", "independent")},
     **{f"regression {name}": (regression, name) for name in ("er", "ewc", "la_maml")},
+    "regression auto": (regression, "auto"),
+    "classification auto": (classification, "auto"),
     **{f"fit {name}": (fitted, name) for name in ("er", "la_maml")},
 }
 

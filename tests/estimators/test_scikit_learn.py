@@ -5,7 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from lamaml import LaMAMLClassifier, LaMAMLRegressor
 
 LIGHT = {"hidden_sizes": (20,), "memory_size": 50}  # quicker to compile, the same code
-LOOKING_AHEAD = LIGHT | {"learner_options": {"inner_steps": 2}}
+LOOKING_AHEAD = LIGHT | {"learner": "la_maml", "learner_options": {"inner_steps": 2}}
 EXPECTED = {
     # In the words of scikit-learn, which expects it of its own SGDClassifier and SGDRegressor.
     "check_sample_weight_equivalence_on_dense_data": (
@@ -16,9 +16,11 @@ EXPECTED = {
 
 @parametrize_with_checks(
     [
+        LaMAMLClassifier(**LIGHT),
         LaMAMLClassifier(**LOOKING_AHEAD),
         LaMAMLClassifier("er", **LIGHT),
         LaMAMLClassifier("icarl", **LIGHT),  # it answers with the nearest mean, not with outputs
+        LaMAMLRegressor(**LIGHT),
         LaMAMLRegressor(**LOOKING_AHEAD),
         LaMAMLRegressor("er", **LIGHT),
     ],

@@ -1,14 +1,17 @@
 """What the classifier and the regressor share: parameters, reading of rows, atomic calls.
 
 A call succeeds, or it leaves the estimator as it was: the new `FittedState` is computed on a copy
-and swapped in on success, and attributes that scikit-learn's checks have set are restored.
+and swapped in on success, and attributes that scikit-learn's checks have set are restored. Calls
+from several threads are made one after the other.
 """
 
 import abc
 import contextlib
 import copy
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from lamaml._rows import as_float32, bad_rows
 from lamaml.errors import InvalidArgument, unknown_name
+from lamaml.estimators._choice import AUTO, CHOICE, chosen_learner, default_memory_size
 from lamaml.estimators._compiled import has_predict
 from lamaml.estimators._config import (
     Builder,
@@ -27,6 +31,7 @@ from lamaml.estimators._config import (
 )
 from lamaml.estimators._fitting import fit_rows, run_updates
 from lamaml.estimators._labels import Labels, TaskId, add_task, check_task
+from lamaml.estimators._parameters import check_unchanged, fixed_parameters, writers_lock
 from lamaml.estimators._prediction import predict_outputs
 from lamaml.estimators._rows import (
     Offsets,
@@ -59,12 +64,12 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
 
     def __init__(
         self,
-        learner: str | Builder = "la_maml",
+        learner: str | Builder = "auto",
         *,
         learner_options: Mapping[str, Any] | None = None,
         model: Network | None = None,
         hidden_sizes: Sequence[int] = (100, 100),
-        memory_size: int = 200,
+        memory_size: int | None = None,
         memory_bytes: int | None = None,
         batch_size: int | None = None,
         glances: int = 1,
@@ -91,7 +96,8 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
     @property
     def report_(self) -> Report:
         """Rows seen and stored, learning rates, losses and forgetting, computed now."""
-        return make_report(self._require_fitted(), self._num_bad_rows, self._seconds)
+        choice = CHOICE if self.learner == AUTO else None
+        return make_report(self._require_fitted(), self._num_bad_rows, self._seconds, choice)
 
     def warm_up(self, X: Any, y: Any) -> Self:
         """Compile all programs for calls like this one, and learn nothing.
@@ -107,7 +113,7 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
           The estimator itself, unchanged to the bit; it is not fitted if it was not.
         """
         trial = copy.copy(self)
-        trial.random_state = 0  # a RandomState of the user must not advance
+        trial.random_state, trial._fixed = 0, None  # a RandomState of the user must not advance
         trial._partial_fit(X, y, None, None, None)
         if trial._fitted is not None:
             predict_outputs(trial._fitted, trial._read_rows_to_predict(X))
@@ -127,11 +133,12 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
             fitted = fit_rows(fitted, shuffled, labels, None, held_out=0.0)
             for _ in range(self.epochs - 1):
                 fitted = run_updates(fitted, rows.take(rng.permutation(rows.size)))
-            self._fitted = fitted
+            self._fitted, self._fixed = fitted, fixed_parameters(self)
         return self
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, task: TaskId) -> Self:
         with self._atomic_call():
+            self._apply_parameters()
             x, shape = read_inputs(self, X, self._fitted.config if self._fitted else None)
             rows, labels, offsets = self._read_rows(x, y, sample_weight, classes)
             if rows.size:
@@ -145,13 +152,36 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
     def _atomic_call(self) -> Iterator[None]:
         """Restore all attributes if the block raises; else add its time to the seconds spent."""
         check_process()
-        before, clock = self.__dict__.copy(), time.perf_counter()
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-        self._seconds += time.perf_counter() - clock
+        with writers_lock(self):
+            before, clock = self.__dict__.copy(), time.perf_counter()
+            try:
+                yield
+            except BaseException:
+                self.__dict__ = before
+                raise
+            self._seconds += time.perf_counter() - clock
+
+    def _apply_parameters(self) -> None:
+        """Use parameters that were set since the last call.
+
+        Raises:
+          InvalidArgument: the state learned so far was made with another value of one of them.
+        """
+        if self._fitted is None or self._fixed is None:
+            self._fixed = fixed_parameters(self)
+        check_unchanged(self, self._fixed)
+        if self._fitted is not None:
+            config = self._fitted.config
+            if (self.glances, self.batch_size) != (config.glances, config.batch_size):
+                self._check_counts()
+                config = replace(config, glances=self.glances, batch_size=self.batch_size)
+                self._fitted = replace(self._fitted, config=config)
+
+    def _check_counts(self) -> None:
+        check_count("glances", self.glances)
+        for name in ("memory_size", "batch_size", "memory_bytes"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
 
     def _initial_state(
         self,
@@ -161,18 +191,15 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         labels: Labels,
         offsets: Offsets,
     ) -> FittedState:
-        for name in ("glances", "memory_size"):
-            check_count(name, getattr(self, name))
-        for name in ("batch_size", "memory_bytes"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
+        self._check_counts()
         if not rows.size:
             raise InvalidArgument("X has no row to start with: every row is bad or has zero weight")
-        memory_size, options = int(self.memory_size), self.learner_options or {}
-        settings = learner_settings(self.learner, options, memory_size, self._is_regression)
+        learner, options = chosen_learner(self.learner), self.learner_options or {}
+        memory_size = self._memory_size(4 * math.prod(shape))
+        settings = learner_settings(learner, options, memory_size, self._is_regression)
         network = check_network(self.model, self.hidden_sizes)
         config = Config(
-            learner=self.learner,
+            learner=learner,
             settings=tuple(sorted(settings.items())),
             network=network,
             input_shape=shape,
@@ -194,6 +221,11 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
             memory_budget=None if self.memory_bytes is None else int(self.memory_bytes),
             has_holdout=self.held_out > 0,
         )
+
+    def _memory_size(self, row_bytes: int) -> int:
+        if self.memory_size is None:
+            return default_memory_size(self.learner, row_bytes)
+        return int(self.memory_size)
 
     def _read_rows(
         self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any

@@ -7,10 +7,12 @@ blocks. `QuickJit` compiles them in a fraction of the time that the fastest code
 import enum
 from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import Literal
 
 from lamaml._compilation import QuickJit
 from lamaml.estimators._config import (
@@ -54,7 +56,34 @@ def key_data(seed: int, purpose: Purpose, counter: int = 0) -> jax.Array:
 
 def init_learner(config: Config, seed: int) -> State:
     """Return the learner's state before the first row."""
-    return _init_state(config, init_params(config, seed))
+    params = init_params(config, seed)
+    state = constants_on_host(partial(initial_learner_state, config), params)
+    return _init_state(config, params) if state is None else state
+
+
+def constants_on_host(function: Callable[..., Any], *args: Any) -> Any:
+    """Return what a function returns if that is only arguments, copies and constants, else None.
+
+    So are most initial states: no program need be compiled for them.
+    """
+    traced, shapes = jax.make_jaxpr(function, return_shape=True)(*args)
+    inputs = [*traced.jaxpr.constvars, *traced.jaxpr.invars]
+    values = dict(zip(inputs, [*traced.consts, *jax.tree.leaves(args)], strict=True))
+    for step in traced.jaxpr.eqns:
+        if step.primitive.name == "copy":
+            values[step.outvars[0]] = np.array(values[step.invars[0]])
+            continue
+        if step.primitive.name != "broadcast_in_dim" or not isinstance(step.invars[0], Literal):
+            return None
+        read, (written,) = step.invars[0], step.outvars
+        values[written] = np.full(written.aval.shape, read.val, written.aval.dtype)
+    leaves, structure = jax.tree.flatten(shapes)
+    results = zip(traced.jaxpr.outvars, leaves, strict=True)
+    found = [
+        np.asarray(result.val, leaf.dtype) if isinstance(result, Literal) else values[result]
+        for result, leaf in results
+    ]
+    return jax.tree.unflatten(structure, found)
 
 
 def init_params(config: Config, seed: int) -> Params:
@@ -110,7 +139,14 @@ def has_end_task(config: Config) -> bool:
 @lru_cache(maxsize=256)
 def has_predict(config: Config) -> bool:
     """Return whether the learner predicts classes itself, not by its largest output."""
-    return build_learner(config, _NO_ROWS).predict is not None
+    learner = build_learner(config, _NO_ROWS)
+    return learner.predict is not None and learner.outputs is None
+
+
+@lru_cache(maxsize=256)
+def has_outputs(config: Config) -> bool:
+    """Return whether the learner computes outputs itself, not as those of one network."""
+    return build_learner(config, _NO_ROWS).outputs is not None
 
 
 def _update(
@@ -156,6 +192,19 @@ def _network_outputs(
 
 network_outputs = QuickJit(_network_outputs)
 """(config, params, inputs, x): the network's outputs for a block or a chunk of rows."""
+
+
+def _learner_outputs(config: Config, state: State, inputs: LossInputs, x: np.ndarray) -> jax.Array:
+    outputs = build_learner(config, inputs).outputs
+
+    def compute_block(rows: jax.Array) -> jax.Array:
+        return outputs(state, rows, jnp.zeros(BLOCK, jnp.int32))  # type: ignore[misc]
+
+    return _by_block(compute_block, x)
+
+
+learner_outputs = QuickJit(_learner_outputs)
+"""(config, state, inputs, x): the outputs of a learner with `outputs`, by the heads of task 0."""
 
 
 def _learner_predictions(

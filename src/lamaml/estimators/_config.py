@@ -29,6 +29,7 @@ Builder = Callable[..., Learner]
 
 _MIN_OUTPUTS = 32  # most streams never need more
 _BATCH_SIZE, _LARGE_BATCH_SIZE = 10, 50  # only two, because each is a program
+_LARGE_BATCH_STEPS = 5
 _PROVIDED = ("apply", "heads", "num_classes", "memory_size")  # settings that the estimator fills in
 _LOOK_AHEAD = {"inner_steps": 10, "first_order": True}
 _LEARNED_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
@@ -51,6 +52,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "dark_la_maml": {"initial_rate": 0.15, "hyper_rate": 0.3, **_LEARNED_RATES},
     "der": {"learning_rate": 0.1},
     "er_ace": {"learning_rate": 0.1},
+    "fast_and_slow": {},
 }
 """Default settings of each learner: those of the digits recipes."""
 
@@ -68,6 +70,7 @@ REGRESSION: dict[str, dict[str, Any]] = {
     "sync_la_maml": {**_GENTLE, "outer_rate": 0.03},
     "la_er": _GENTLE,
     "la_maml": _GENTLE,
+    "fast_and_slow": {"fast_rate": 0.05},
 }
 """Defaults that differ for a squared error, whose gradient is not bounded."""
 
@@ -116,7 +119,8 @@ def smallest_batch(config: Config) -> int:
 def choose_batch_size(config: Config, num_rows: int) -> int:
     """Return the number of rows per update in a call.
 
-    Where the user has not fixed it, it is 10, and 50 in calls of more than 50,000 rows.
+    Where the user has not fixed it, it is 10, and 50 in calls of more than 50,000 rows. A large
+    batch is learned in at most 5 look-ahead steps, because the work grows with rows times steps.
     """
     return smallest_batch(config) if config.batch_size or num_rows <= 50_000 else _LARGE_BATCH_SIZE
 
@@ -158,7 +162,8 @@ def has_own_predict(learner: str | Builder, options: Mapping[str, Any], memory_s
     """Return whether a learner predicts classes itself; False where the parameters are invalid."""
     try:
         settings = learner_settings(learner, options, memory_size)
-        return _build(learner, settings, _no_loss, _no_loss, None, 2).predict is not None
+        built = _build(learner, settings, _no_loss, _no_loss, None, 2)
+        return built.predict is not None and built.outputs is None
     except (TypeError, ValueError):
         return False
 
@@ -193,8 +198,10 @@ def build_learner(config: Config, inputs: LossInputs, num_rows: int = 0) -> Lear
     """
     apply = build_apply(config, inputs)
     loss = build_loss(config, inputs, in_function_space=0 < num_rows <= 10)
-    heads = inputs.heads
-    return _build(config.learner, dict(config.settings), loss, apply, heads, config.num_outputs)
+    settings = dict(config.settings)
+    if num_rows > smallest_batch(config) and "inner_steps" in settings:
+        settings["inner_steps"] = min(settings["inner_steps"], _LARGE_BATCH_STEPS)
+    return _build(config.learner, settings, loss, apply, inputs.heads, config.num_outputs)
 
 
 def build_loss(config: Config, inputs: LossInputs, in_function_space: bool = False) -> Loss:

@@ -13,8 +13,16 @@ from lamaml.estimators._state import FittedState
 
 
 def network_outputs(fitted: FittedState, x: np.ndarray) -> np.ndarray:
-    """Return the network's outputs for float32 rows."""
+    """Return the outputs for float32 rows: of the network, or of a learner that has its own."""
     config, params, inputs = fitted.config, fitted.learner_state.params, fitted.loss_inputs
+    if _compiled.has_outputs(config):
+        state = fitted.learner_state
+        open_to_all = inputs._replace(
+            heads=np.broadcast_to(inputs.heads.any(0), inputs.heads.shape)
+        )
+        return _in_blocks(
+            x, lambda rows: _compiled.learner_outputs(config, state, open_to_all, rows)
+        )
     return _in_blocks(x, lambda rows: _compiled.network_outputs(config, params, inputs, rows))
 
 

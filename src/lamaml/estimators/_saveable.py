@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from lamaml.errors import DataCorrupt
 from lamaml.estimators._config import Builder, Network
+from lamaml.estimators._parameters import fixed_parameters
 from lamaml.estimators._saving import SavedEstimator, read_estimator, write_estimator
 from lamaml.estimators._state import FittedState
 
@@ -19,6 +20,7 @@ class SaveableEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator with a fitted state that can be saved, loaded and pickled."""
 
     _fitted: FittedState | None = None
+    _fixed: dict[str, Any] | None = None  # parameters of the fitted state; None: today's
     _num_bad_rows = 0
     _seconds = 0.0
 
@@ -76,7 +78,7 @@ class SaveableEstimator(BaseEstimator):  # type: ignore[misc]
         if saved.class_name != cls.__name__:
             raise DataCorrupt(f"{path}: holds a {saved.class_name}, not a {cls.__name__}")
         estimator = cls(**saved.parameters, model=model)
-        estimator._fitted = saved.fitted
+        estimator._fitted, estimator._fixed = saved.fitted, fixed_parameters(estimator)
         estimator._num_bad_rows, estimator._seconds = saved.num_bad_rows, saved.seconds
         estimator.n_features_in_ = saved.fitted.config.num_columns
         if saved.feature_names is not None:

@@ -20,6 +20,7 @@ from lamaml._io import atomic_write
 from lamaml._registry import entry_point_names, name_of
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators._budget import state_shapes
+from lamaml.estimators._choice import AUTO
 from lamaml.estimators._config import Builder, Config, Network, learner_name
 from lamaml.estimators._holdout import Holdout
 from lamaml.estimators._labels import Labels
@@ -119,7 +120,7 @@ def _known_or_given(name: str, learner: str | Builder | None) -> str | Builder:
     """Return the learner: by name if it is installed, else the one given. Nothing is imported."""
     if learner is not None:
         return learner
-    if name in LEARNERS or name in entry_point_names("learner"):
+    if name == AUTO or name in LEARNERS or name in entry_point_names("learner"):
         return name
     raise InvalidArgument(
         f"this file was saved with the learner {name!r}, which is not installed by name: pass it "

@@ -6,6 +6,7 @@ scikit-learn's convention is that `__init__` checks nothing: parameters are chec
 import functools
 import math
 import os
+import sys
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,10 @@ def read_inputs(
       X: an array, of two or more axes, or a frame.
       config: of the fitted estimator, whose row shape X must have; None on the first call.
     """
-    if config is not None and _needs_no_check(estimator, X, config):
-        return X, config.input_shape
+    if config is not None:
+        numbers = _plain_numbers(estimator, X)
+        if _needs_no_check(numbers, config):
+            return numbers, config.input_shape  # type: ignore[return-value]
     if getattr(X, "ndim", 2) > 2:
         X = np.asarray(X)
     shape = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else None
@@ -83,15 +86,30 @@ def read_inputs(
     return x, shape
 
 
-def _needs_no_check(estimator: BaseEstimator, X: Any, config: Config) -> bool:
-    """Return whether scikit-learn's checks, which take 0.1 ms, would find nothing."""
+def _plain_numbers(estimator: BaseEstimator, X: Any) -> np.ndarray | None:
+    """Return an array, or the numbers of a pandas frame with the columns of the first call.
+
+    None for anything else, for which scikit-learn's checks are needed.
+    """
+    names = vars(estimator).get("feature_names_in_")
+    if names is None:
+        return X if type(X) is np.ndarray else None
+    pandas = sys.modules.get("pandas")
+    is_frame = pandas is not None and type(X) is pandas.DataFrame
+    if not is_frame or not np.array_equal(X.columns, names):
+        return None
+    is_plain = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)
+    return X.to_numpy() if is_plain else None
+
+
+def _needs_no_check(x: np.ndarray | None, config: Config) -> bool:
+    """Return whether scikit-learn's checks, which take 0.1 to 0.6 ms, would find nothing."""
     return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and len(X) > 0
-        and X.shape[1:] == config.input_shape == (config.num_columns,)
-        and X.dtype.kind in "fiub"
-        and "feature_names_in_" not in vars(estimator)
+        x is not None
+        and x.ndim == 2
+        and len(x) > 0
+        and x.shape[1:] == config.input_shape == (config.num_columns,)
+        and x.dtype.kind in "fiub"
     )
 
 

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
+from lamaml.estimators._choice import chosen_learner
 from lamaml.estimators._compiled import has_predict
 from lamaml.estimators._config import has_own_predict
 from lamaml.estimators._labels import (
@@ -27,7 +28,7 @@ def _has_probabilities(classifier: "LaMAMLClassifier") -> bool:
     if classifier._fitted is not None:
         return not has_predict(classifier._fitted.config)
     options = classifier.learner_options or {}
-    return not has_own_predict(classifier.learner, options, classifier.memory_size)
+    return not has_own_predict(chosen_learner(classifier.learner), options, 1)
 
 
 class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
@@ -38,7 +39,9 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
     the classifier unchanged.
 
     Args:
-      learner: the algorithm: a name listed by `lamaml list`, such as "la_maml", "er" or "c_maml";
+      learner: the algorithm. "auto" for slow weights that replay and fast weights that follow
+        (`lamaml.learners.fast_and_slow`); `report_.choice` says what it does. "la_maml" for the
+        paper's; any other name listed by `lamaml list`, such as "er" or "c_maml";
         "package.module:function"; or a function (loss, *, settings) -> Learner. The learner
         "icarl" stores exemplars when a task ends: pass `task` to `partial_fit`, or set its
         `task_size` so high that these rows contain every class.
@@ -48,10 +51,12 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         function (input_shape, num_outputs) -> Model, such as `lamaml.models.cnn`, which can grow.
         None for a multilayer perceptron with `hidden_sizes`.
       hidden_sizes: number of units in each hidden layer of the default network.
-      memory_size: number of rows stored for replay.
+      memory_size: number of rows stored for replay. None for 1,000 with "auto", or as many as fit
+        into 16 MB, and for 200, the paper's number, with other learners.
       memory_bytes: limit for the bytes of all stored rows; it replaces `memory_size` by the
         largest size that fits. None for no limit.
-      batch_size: number of rows per update. None for 10, and 50 in calls of more than 50,000 rows.
+      batch_size: number of rows per update. None for 10 and, in calls of more than 50,000 rows, for
+        50, learned in at most 5 look-ahead steps.
       glances: number of updates per batch.
       epochs: number of passes over the rows in `fit`; `partial_fit` makes one pass.
       scale: whether to standardise inputs by their running mean and standard deviation.
@@ -68,7 +73,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
       feature_names_in_: names of the columns, if `X` is a frame that has them.
       report_: counts, memory, learning rates, losses and forgetting, see `Report`.
 
-    Example:
+    Examples:
       >>> import numpy as np
       >>> x, y = np.eye(3)[np.arange(60) % 3], np.array(["ant", "bee", "cat"] * 20)
       >>> clf = LaMAMLClassifier("er", hidden_sizes=(32,), glances=10)

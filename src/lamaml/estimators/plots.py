@@ -26,12 +26,12 @@ def plot_rates(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Axes":
     Returns:
       The axes.
 
-    Example:
+    Examples:
       >>> from matplotlib.figure import Figure
       >>> from sklearn.datasets import load_digits
       >>> from lamaml import LaMAMLClassifier
       >>> X, y = load_digits(return_X_y=True)
-      >>> model = LaMAMLClassifier(random_state=0).partial_fit(X[:300], y[:300])
+      >>> model = LaMAMLClassifier("la_maml").partial_fit(X[:300], y[:300])
       >>> plot_rates(model, Figure().subplots()).get_xlabel()
       'learning rate'
     """
@@ -63,7 +63,7 @@ def plot_forgetting(estimator: StreamEstimator, ax: "Axes | None" = None) -> "Ax
     Returns:
       The axes.
 
-    Example:
+    Examples:
       >>> from matplotlib.figure import Figure
       >>> from sklearn.datasets import load_digits
       >>> from lamaml import LaMAMLClassifier

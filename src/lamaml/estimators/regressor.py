@@ -18,7 +18,7 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
     standard deviation. Parameters and attributes are those of `LaMAMLClassifier`, without
     `classes_`. Learners that predict classes themselves, such as "icarl", are not available.
 
-    Example:
+    Examples:
       >>> import numpy as np
       >>> x = np.linspace(-1, 1, 400)[:, None]
       >>> model = LaMAMLRegressor("er", hidden_sizes=(8,)).fit(x, 5 + 3 * x[:, 0])

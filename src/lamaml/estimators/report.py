@@ -41,6 +41,10 @@ class Report:
     """State of an estimator at one time. A value is None where it does not apply.
 
     Attributes:
+      learner: name of the learner.
+      choice: what "auto" has chosen and why; None if the user has chosen the learner.
+      diagnostics: the single numbers in the learner's state, such as the `gain` of the fast weights
+        in `fast_and_slow`; None if it has none.
       samples_seen: number of good rows with positive weight, those held out included.
       bad_rows_skipped: number of rows skipped under on_bad_rows="skip".
       updates: number of updates of the learner.
@@ -62,6 +66,9 @@ class Report:
       bytes: bytes of everything learned and stored.
     """
 
+    learner: str
+    choice: str | None
+    diagnostics: dict[str, float] | None
     samples_seen: int
     bad_rows_skipped: int
     updates: int
@@ -94,7 +101,9 @@ class Report:
         return "\n".join(lines)
 
 
-def make_report(fitted: FittedState, num_bad_rows: int, seconds: float) -> Report:
+def make_report(
+    fitted: FittedState, num_bad_rows: int, seconds: float, choice: str | None = None
+) -> Report:
     """Return the report of a fitted state, which is not changed."""
     stored = all_stored_rows(fitted.learner_state)
     if stored is not None and not len(stored.y):
@@ -106,6 +115,9 @@ def make_report(fitted: FittedState, num_bad_rows: int, seconds: float) -> Repor
     is_regression = fitted.config.is_regression
     row_bytes = stored_bytes(fitted)
     return Report(
+        learner=fitted.config.learner_name,
+        choice=choice,
+        diagnostics=_diagnostics(fitted) or None,
         samples_seen=fitted.num_rows,
         bad_rows_skipped=num_bad_rows,
         updates=fitted.num_updates,
@@ -126,6 +138,18 @@ def make_report(fitted: FittedState, num_bad_rows: int, seconds: float) -> Repor
         memory_bytes=row_bytes,
         bytes=num_bytes(network_shaped(fitted.learner_state)) + row_bytes,
     )
+
+
+def _diagnostics(fitted: FittedState) -> dict[str, float]:
+    """Return the real numbers among the fields of the learner's state."""
+    fields = fitted.learner_state._asdict().items()
+    return {
+        name: float(value)
+        for name, value in fields
+        if isinstance(value, np.ndarray | np.generic | jax.Array)
+        and value.ndim == 0
+        and np.issubdtype(value.dtype, np.floating)
+    }
 
 
 def stored_bytes(fitted: FittedState) -> int:
