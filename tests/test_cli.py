@@ -36,7 +36,7 @@ KEYS = {
         "ms_per_update",
         "seconds",
     ),
-    *("settings", "changed", "threads", "facts_sha256", "data", "versions", "out"),
+    *("settings", "changed", "threads", "facts_sha256", "data", "versions", "out", "split"),
 }
 
 
@@ -168,7 +168,7 @@ def test_an_existing_run_is_refused_and_then_overwritten(lamaml: Lamaml) -> None
     [
         ("run mnist_rotation la_maml", "did you mean 'mnist_rotations'?"),
         ("run digits_rotations lamaml", "did you mean 'la_maml'?"),
-        ("run digits_rotations", "Missing argument 'learner'"),
+        ("run digits_rotations", "Missing argument 'learners'"),
         ("run digits_rotations la_maml --sedes 3", "No such option: --sedes"),
         ("run digits_rotations la_maml --preset author", "did you mean 'authors'?"),
         ("run digits_rotations la_maml --protocol multiple", "unknown protocol"),
@@ -352,8 +352,10 @@ def test_a_run_whose_command_was_killed_is_taken_over(lamaml: Lamaml) -> None:
     Path("run/summary.json").unlink()
     code, out, error = lamaml("resume", "run", "--json")
     assert code == 0
-    assert error.startswith(f"run is taken over from process {owner['pid']} on {owner['host']}, ")
-    assert error.endswith(" minutes ago, and is gone\n")
+    idle, note = error.splitlines()
+    assert idle == "Every seed has ended: nothing is run again."
+    assert note.startswith(f"run is taken over from process {owner['pid']} on {owner['host']}, ")
+    assert note.endswith(" minutes ago, and is gone")
     assert json.loads(out)["statuses"] == ["finished"]
     after = {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
     assert after == before
@@ -419,6 +421,9 @@ def test_help_has_examples_and_loads_quickly(lamaml: Lamaml) -> None:
         ("bench",),
         ("report",),
         ("predict",),
+        ("show",),
+        ("compare",),
+        ("tune",),
     ):
         code, out, error = lamaml(*words, "--help")
         assert (code, error) == (0, "")
@@ -514,6 +519,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
                 "ratio": 1.2,
                 "predict_one_ms": 0.3,
                 "programs_compiled": 7,
+                "num_sizes": 200,
             }
         ],
         "stalls": [
@@ -521,6 +527,7 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
             {"case": "9th class", "cache": "warm", "seconds": 0.05, "resident_mb": 390.0},
         ],
         "environment": to_json(Environment({})),
+        "serving": [],
     }
     found = Measurements.from_json(measured)
     monkeypatch.setattr("lamaml.bench.measure", lambda quick, on_progress: found)

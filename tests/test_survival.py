@@ -24,9 +24,10 @@ from safetensors.numpy import load_file
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.recipes.overrides import read_settings
 from lamaml.experiments.running.jobs import Event, Job, Progress, Ready
-from lamaml.experiments.running.plan import Plan, execute, resume
+from lamaml.experiments.running.plan import Plan
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import read_run
+from plans import execute, resume
 from processes import kill_all
 
 KILLS = int(os.environ.get("LAMAML_SOAK_KILLS", "30"))

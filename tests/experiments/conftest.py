@@ -8,9 +8,10 @@ import pytest
 
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.recipes.overrides import read_settings
-from lamaml.experiments.running.plan import Plan, execute
+from lamaml.experiments.running.plan import Plan
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import Run
+from plans import execute
 
 
 def _plan(out: Path, learner: str = "la_maml", sets: Sequence[str] = (), **changes: Any) -> Plan:

@@ -11,7 +11,20 @@ from typing import Annotated, Any
 
 import typer
 
-from lamaml.cli import bench, demo, predict, report, reproduce, resume, run
+from lamaml.cli import (
+    bench,
+    compare,
+    demo,
+    panel,
+    predict,
+    report,
+    reproduce,
+    resume,
+    run,
+    serve,
+    show,
+    tune,
+)
 from lamaml.cli import list as listing
 from lamaml.cli.shared import print_error
 from lamaml.errors import LamamlError
@@ -20,11 +33,16 @@ from lamaml.experiments.storing.environment import package_version
 COMMANDS: tuple[tuple[str, Callable[..., Any], Sequence[str]], ...] = (
     ("demo", demo.demo, demo.EXAMPLES),
     ("list", listing.list_, listing.EXAMPLES),
+    ("show", show.show, show.EXAMPLES),
     ("run", run.run, run.EXAMPLES),
     ("resume", resume.resume, resume.EXAMPLES),
     ("report", report.report, report.EXAMPLES),
+    ("tune", tune.tune, tune.EXAMPLES),
+    ("compare", compare.compare, compare.EXAMPLES),
     ("predict", predict.predict, predict.EXAMPLES),
     ("reproduce", reproduce.reproduce, reproduce.EXAMPLES),
+    ("panel", panel.panel, panel.EXAMPLES),
+    ("serve", serve.serve, serve.EXAMPLES),
     ("bench", bench.bench, bench.EXAMPLES),
 )
 EXAMPLES = (
@@ -40,7 +58,6 @@ def _epilog(examples: Sequence[str]) -> str:
 
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

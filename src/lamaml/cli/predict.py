@@ -41,7 +41,7 @@ def predict(
     arrays, the answers are the labels of your own data.
     """
     from lamaml._io import atomic_write, writing
-    from lamaml.experiments.running.run import load_run
+    from lamaml.experiments.storing.loading import load_run
 
     allowed = "a file that ends in .npz or .csv"
     require(out is None or out.suffix in (".npz", ".csv"), "--out", str(out), allowed)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lamaml.cli.shared import Runs, run_folders
+from lamaml.cli.shared import Runs
 
 EXAMPLES = (
     "lamaml report runs/digits_rotations-la_maml-20261115-120000 --out report.html",
@@ -24,9 +24,19 @@ def report(
     """Write one self-contained page: tables, curves, heat maps, learning rates, settings.
 
     Learners with common seeds are compared seed by seed, with a confidence interval.
+    Runs of equal settings, such as those of an array job, are joined into one.
     """
     from lamaml.experiments.reporting.page import write_report
-    from lamaml.experiments.storing.results import read_run
+    from lamaml.experiments.storing.joining import read_runs
+    from lamaml.experiments.storing.run_folder import resume_command
 
-    write_report([read_run(folder) for folder in run_folders(runs)], out, files)
+    found = read_runs(runs)
+    write_report(found, out, files)
     typer.echo(f"Report: {out}")
+    for run in found:
+        left = [seed for seed in run.seeds if not seed.ended]
+        if left:
+            folders = list(dict.fromkeys(seed.folder.parent for seed in left))
+            count = f"{len(left)} of {len(run.seeds)} seeds of {run.settings.recipe.learner}"
+            note = f"have not ended; `{resume_command(folders)}` continues"
+            typer.echo(f"lamaml: {count} {note}", err=True)

@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lamaml.cli.shared import Json, Processes, Samples, print_error, print_json, print_table
+from lamaml.cli.shared import (
+    Address,
+    Engine,
+    Json,
+    Processes,
+    Samples,
+    print_error,
+    print_json,
+    print_table,
+)
 
 EXAMPLES = (
     "lamaml reproduce all --scale quick     every table and figure, on digits",
@@ -61,6 +70,8 @@ def reproduce(
         bool, typer.Option("--stored", help="Run nothing; write tables of the finished cells.")
     ] = False,
     processes: Processes = None,
+    engine: Engine = "local",
+    address: Address = None,
     as_json: Json = False,
 ) -> None:
     """Run the paper's experiments and compare each number and claim with the paper's.
@@ -79,6 +90,7 @@ def reproduce(
     from lamaml.experiments.reproduction.tables import tables
     from lamaml.experiments.reproduction.targets import targets_named
     from lamaml.experiments.running.console import Stopped
+    from lamaml.experiments.running.engines import Workers
 
     wanted = targets_named(targets)
     request = Request(
@@ -89,7 +101,7 @@ def reproduce(
             request,
             out,
             Console(stderr=True),
-            processes=processes,
+            workers=Workers(processes, engine, address),
             record=record,
             stored_only=stored,
         )

@@ -2,7 +2,17 @@
 
 from rich.console import Console
 
-from lamaml.cli.shared import Json, Processes, Runs, run_folders, show_runs, with_progress
+from lamaml.cli.shared import (
+    Address,
+    Engine,
+    Json,
+    Log,
+    Processes,
+    Runs,
+    run_folders,
+    show_runs,
+    with_progress,
+)
 
 EXAMPLES = (
     "lamaml resume runs/rotations",
@@ -11,7 +21,14 @@ EXAMPLES = (
 )
 
 
-def resume(runs: Runs, processes: Processes = None, as_json: Json = False) -> None:
+def resume(
+    runs: Runs,
+    processes: Processes = None,
+    engine: Engine = "local",
+    address: Address = None,
+    log: Log = None,
+    as_json: Json = False,
+) -> None:
     """Continue interrupted runs, each seed from its last checkpoint.
 
     The results are the same, bit for bit, as those of an uninterrupted run.
@@ -20,9 +37,18 @@ def resume(runs: Runs, processes: Processes = None, as_json: Json = False) -> No
     --json one object per run.
     """
     from lamaml.experiments.running.console import run_with_progress
-    from lamaml.experiments.running.plan import existing_runs
+    from lamaml.experiments.running.engines import Workers
+    from lamaml.experiments.running.plan import Work, existing_runs
 
     folders = run_folders(runs)
     opening, console = existing_runs(folders), Console(stderr=True)
-    found = with_progress(lambda: run_with_progress(opening, folders, console, processes))
+
+    def announce(work: Work) -> None:
+        if not work.jobs:
+            console.print("Every seed has ended: nothing is run again.", highlight=False)
+
+    workers = Workers(processes, engine, address)
+    found = with_progress(
+        lambda: run_with_progress(opening, folders, console, workers, announce, log or ())
+    )
     show_runs(found, as_json)

@@ -9,13 +9,31 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.console import Console, RenderableType
 
+from lamaml.errors import InvalidArgument
+
 if TYPE_CHECKING:
     from lamaml.experiments.storing.results import Run
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder (default: a new folder in runs/).")]
 Processes = Annotated[
-    int | None, typer.Option(min=1, help="Worker processes (default: one per core).")
+    int | None, typer.Option(min=1, help="Worker processes (default: one per core or CPU).")
+]
+Engine = Annotated[
+    str, typer.Option(help="local (processes on this machine) or ray (a Ray cluster).")
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Ray cluster. Default: that of RAY_ADDRESS, or a new one on this machine.",
+    ),
+]
+Log = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Also write numbers to csv, tensorboard, mlflow or wandb while training (repeatable)."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run in --out.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders that contain them.")]
@@ -57,10 +75,31 @@ def show_runs(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
     raise typer.Exit(exit_code(runs))
 
 
+def show_sweep(runs: "Sequence[Run]", as_json: bool) -> NoReturn:
+    """Print runs as one table, or one JSON object per run, and exit."""
+    from lamaml.experiments.reporting.sweeps import advice, sweep_table
+    from lamaml.experiments.running.console import exit_code
+
+    if as_json:
+        for run in runs:
+            print_json(run.summary)
+    else:
+        print_table(sweep_table(runs))
+        typer.echo("".join(f"\n{line}" for line in [advice(runs)] if line))
+        folder = runs[0].folder.parent
+        typer.echo(f"Run folders: {folder}    (lamaml report {folder} --out report.html)")
+    raise typer.Exit(exit_code(runs))
+
+
 def run_folders(given: Sequence[Path]) -> list[Path]:
     """Returns the run folders in the given folders, each once."""
     from lamaml.experiments.storing.results import find_runs
+    from lamaml.experiments.storing.studies import is_study
 
+    for path in given:
+        if is_study(path):
+            advice = "the `lamaml tune` command that made it continues it"
+            raise InvalidArgument(f"{path} is a study, not a run: {advice}")
     found = [folder for path in given for folder in find_runs(path)]
     return list({folder.resolve(): folder for folder in found}.values())
 

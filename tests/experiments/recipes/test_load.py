@@ -5,7 +5,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 import pytest
 
-from lamaml.errors import InvalidArgument
+from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument
 from lamaml.experiments.recipes.load import (
     PRESETS,
     benchmarks,
@@ -83,7 +83,7 @@ def test_the_papers_tables_are_complete():
 
 def test_a_preset_a_cell_has_not_is_refused():
     with pytest.raises(InvalidArgument, match="preset"):
-        recipe("mnist_rotations", "la_maml", preset="tuned")
+        recipe("mnist_rotations", "gem", preset="tuned")
     assert PRESETS == ("authors", "paper", "tuned")
     assert recipe("mnist_rotations", "sync_la_maml").preset == "tuned"
 
@@ -128,5 +128,26 @@ def test_the_successor_has_the_settings_of_la_maml(benchmark) -> None:
     for protocol, learner in cells(benchmark):
         if learner == "la_maml":
             ours = recipe(benchmark, "dark_la_maml", protocol=protocol)
-            assert ours.settings == recipe(benchmark, "la_maml", protocol=protocol).settings
+            theirs = dict(recipe(benchmark, "la_maml", protocol=protocol).settings)
+            if ours.model == "cnn":  # one limit on a fast update takes the place of another
+                theirs |= {"inner_clamp": None, "inner_max_norm": theirs["inner_clamp"]}
+            assert ours.settings == theirs
             assert not ours.published
+
+
+def test_a_recipe_file_of_ones_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'stream = "digits_rotations"\nmodel = "mlp"\nbenchmark = "digits_rotations"\n'
+        '[single.er]\ntuned = { learning_rate = 0.2 }\ndefault = "tuned"\n'
+    )
+    found = recipe(str(path), "er")
+    assert (found.benchmark, found.preset, found.settings["learning_rate"]) == (
+        *("digits_rotations", "tuned", 0.2),
+    )
+    with pytest.raises(DataUnavailable, match="cannot be read"):
+        recipe(str(tmp_path / "none.toml"), "er")
+    for text, words in (("x = ", "not a TOML file"), ('stream = "arrays"', "has no model")):
+        (broken := tmp_path / f"{len(text)}.toml").write_text(text)
+        with pytest.raises(DataCorrupt, match=words):
+            recipe(str(broken), "er")

@@ -28,12 +28,13 @@ from lamaml.experiments.running.jobs import (
     event_from_line,
     event_to_line,
 )
-from lamaml.experiments.running.plan import Plan, execute
+from lamaml.experiments.running.plan import Plan
 from lamaml.experiments.storing.environment import num_cores
 from lamaml.experiments.storing.locks import locked
 from lamaml.experiments.storing.records import SeedState, SeedStatus
 from lamaml.experiments.storing.results import Run
 from lamaml.training.checkpoint import Seconds
+from plans import execute
 
 SmallPlan = Callable[..., Plan]
 BITS = ("accuracy.json", "diagnostics.jsonl", "facts.json")
@@ -142,13 +143,14 @@ import os, sys
 from pathlib import Path
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.running.jobs import Progress
-from lamaml.experiments.running.plan import Plan, execute
+from lamaml.experiments.running.plan import Plan, new_runs
 from lamaml.experiments.storing.records import RunSettings
 def leave(job, event):
     if isinstance(event, Progress):
         os._exit(0)
 chosen = recipe("digits_rotations", "online", overrides={"epochs": 100})
-execute([Plan(RunSettings(chosen, [0]), Path(sys.argv[1]))], leave)
+with new_runs([Plan(RunSettings(chosen, [0]), Path(sys.argv[1]))]) as work:
+    work.run(leave)
 """
 
 

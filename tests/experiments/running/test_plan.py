@@ -12,15 +12,10 @@ import pytest
 from lamaml._records import to_json
 from lamaml.errors import InvalidArgument, Mismatch, Unwritable
 from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
-from lamaml.experiments.running.plan import (
-    Plan,
-    execute,
-    existing_runs,
-    missing_runs,
-    resume,
-)
+from lamaml.experiments.running.plan import Plan, existing_runs, missing_runs
 from lamaml.experiments.storing.results import Run, read_run
 from lamaml.experiments.storing.run_folder import created
+from plans import execute, resume
 
 FILES = ("accuracy.json", "diagnostics.jsonl", "facts.json")
 MIDDLE, END = (f"checkpoint-0000{task}-000000000.safetensors" for task in (1, 2))

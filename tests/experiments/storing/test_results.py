@@ -12,6 +12,8 @@ import pytest
 from lamaml._records import to_json
 from lamaml.errors import DataCorrupt, DataUnavailable, LamamlError
 from lamaml.evaluation import metrics
+from lamaml.experiments.reporting.tables import describe
+from lamaml.experiments.running.run import run
 from lamaml.experiments.storing.environment import Environment
 from lamaml.experiments.storing.results import Run, find_runs, read_run
 
@@ -83,7 +85,7 @@ def test_a_frame_has_a_row_per_seed(copy: Path, monkeypatch: pytest.MonkeyPatch)
     frame = run.to_frame()
     assert list(frame) == ["seed", "status", "ra", "bti", "la", "fwt", "seconds"]
     assert list(frame["status"]) == ["finished", "diverged"]
-    assert frame["ra"][0] == run.seeds[0].metrics.ra
+    assert frame["ra"][0] == run.summary.ra.values[0]
     assert np.isnan(frame["ra"][1])
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(LamamlError, match="pip install pandas"):
@@ -153,3 +155,17 @@ def test_finding_runs(small_run: Run, tmp_path: Path) -> None:
     assert find_runs(small_run.folder.parent) == [small_run.folder]
     with pytest.raises(DataUnavailable, match="not a run folder"):
         find_runs(tmp_path)
+
+
+def test_accuracy_on_validation_rows_is_another_and_says_so(tmp_path):
+    def found(split):
+        return run(
+            "digits_rotations", "online", num_tasks=2, num_samples=30,
+            out=tmp_path / split, progress=False, split=split,
+        )  # fmt: skip
+
+    test, validation = found("test"), found("validation")
+    assert read_run(tmp_path / "validation").settings.split == "validation"
+    assert (test.matrix != validation.matrix).any()
+    assert "on validation rows" in describe(validation.summary)
+    assert "rows" not in describe(test.summary)

@@ -92,7 +92,7 @@ def test_other_folders_are_never_touched(tmp_path: Path) -> None:
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "run"):
-        with pytest.raises(InvalidArgument, match="--out"), created(folder, SETTINGS):
+        with pytest.raises(InvalidArgument, match="out = "), created(folder, SETTINGS):
             pass
 
 

@@ -11,10 +11,11 @@ from safetensors.numpy import load_file
 
 from lamaml.errors import DataUnavailable, Diverged, InvalidArgument
 from lamaml.experiments.recipes.load import realize
-from lamaml.experiments.running.plan import Plan, execute
+from lamaml.experiments.running.plan import Plan
 from lamaml.experiments.storing.results import Run, read_run
 from lamaml.experiments.storing.trained import TrainedModel
 from lamaml.types import Stream
+from plans import execute
 
 
 def stream_of(run: Run, seed: int = 0) -> Stream:

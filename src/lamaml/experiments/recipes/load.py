@@ -3,37 +3,48 @@
 A recipe file is named after its benchmark. Its first comment says what the benchmark is. It holds,
 by protocol ("single" pass or "multiple" passes) and learner, the settings of each preset and the
 published result. `authors` is the published script and its code's behaviour, `paper` the appendix.
-Where neither gives the value of the paper's table, `tuned` has settings that come near it, and each
-file says how they were found. Settings are one flat set of names; the signatures of learner,
-network and stream, and the fields of `Schedule`, are their only declaration. TOML has no null:
-`false` stands for None.
+Where neither gives the value of the paper's table, `tuned` has settings that come near it; where
+the paper has no value, it has the best on validation rows. Each file says how they were found. A
+learner of `SUCCESSORS` has the settings of another, except for those in `own`. Settings are one
+flat set of names; the signatures of learner, network and stream, and the fields of `Schedule`, are
+their only declaration. TOML has no null: `false` stands for None.
 """
 
 import inspect
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
-from importlib import resources
+from functools import lru_cache
 from typing import Any
 
 from lamaml._registry import entry_point_names, find_learner, find_model, find_stream
 from lamaml.errors import InvalidArgument, unknown_name
+from lamaml.experiments.recipes.files import (
+    PROTOCOLS,
+    SUCCESSORS,
+    about,
+    benchmarks,
+    is_recipe_file,
+    read_recipes,
+)
 from lamaml.experiments.recipes.probes import Parts, probed
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy, task_heads
 from lamaml.training import Schedule
-from lamaml.types import Learner, Loss, Model, Stream
+from lamaml.types import Augment, Learner, Loss, Model, Stream
+
+__all__ = ["PROTOCOLS", "SUCCESSORS", "about", "benchmarks", "cells", "recipe"]
 
 PRESETS = ("authors", "paper", "tuned")
 NO_PRESET = "defaults"  # of a learner that no recipe file knows
-PROTOCOLS = ("single", "multiple")
-SUCCESSORS = {"dark_la_maml": "la_maml", "der": "er", "er_ace": "er"}
-"""Learners with the settings of another, and their own defaults for what they add."""
 _GIVEN = {"seed", "num_tasks", "num_samples"}  # chosen for a run, not by a recipe
-_NULLABLE = {"max_norm", "inner_clamp"}
-_KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size"}
+_OPTIONS = {
+    "seed": ("--seed", "seeds"),
+    "num_tasks": ("--tasks", "num_tasks"),
+    "num_samples": ("--samples", "num_samples"),
+}
+_NULLABLE = {"max_norm", "inner_clamp", "inner_max_norm"}
+_KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size", "augment"}
 
 
 @dataclass(frozen=True)
@@ -73,19 +84,6 @@ class Experiment:
     schedule: Schedule
 
 
-def benchmarks() -> list[str]:
-    """The names of all recipe files."""
-    folder = resources.files("lamaml.experiments.recipes")
-    return sorted(
-        file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")
-    )
-
-
-def about(benchmark: str) -> str:
-    """What a benchmark is, in one line."""
-    return _text(benchmark).partition("\n")[0].removeprefix("#").strip()
-
-
 def stream_of(benchmark: str) -> str:
     """The name of a benchmark's stream."""
     return str(_read(benchmark)["stream"])
@@ -120,7 +118,8 @@ def recipe(
     from elsewhere has those of `arrays`.
 
     Args:
-      benchmark: a recipe file's name, or a stream from elsewhere as `find_stream` takes it.
+      benchmark: a recipe file's name, the path of your own recipe file, or a stream from elsewhere
+        as `find_stream` takes it.
       learner: a name as `find_learner` takes it.
       protocol: "single" or "multiple"; None for the benchmark's first.
       preset: one of `presets`; None for the one that reproduces the paper's table.
@@ -152,14 +151,16 @@ def recipe(
     shared = {name: value for name, value in file.get("shared", {}).items() if name in owners}
     settings = shared | {
         name: value
-        for name, value in (cell.get("both", {}) | cell.get(preset, {})).items()
+        for name, value in (
+            cell.get("both", {}) | cell.get(preset, {}) | cell.get("own", {})
+        ).items()
         if name in owners or own.get(name) != "model"  # another network has other settings
     }
-    _check_names([*settings, *(overrides or {})], owners, f"{learner} on {benchmark}")
+    check_names([*settings, *(overrides or {})], owners, f"{learner} on {benchmark}")
     settings = {name: _none_if_false(name, value) for name, value in settings.items()}
     published = {metric: tuple(pair) for metric, pair in cell.get("published", {}).items()}
     return Recipe(
-        benchmark,
+        file.get("benchmark", benchmark),
         learner,
         protocol,
         preset,
@@ -190,7 +191,7 @@ def realize(
       num_samples: training rows per task; None for the benchmark's number.
     """
     owners = setting_owners(recipe.stream, recipe.model, recipe.learner)
-    _check_names(recipe.settings, owners, f"{recipe.learner} on {recipe.benchmark}")
+    check_names(recipe.settings, owners, f"{recipe.learner} on {recipe.benchmark}")
     split: dict[str, dict[str, Any]] = {"stream": {}, "model": {}, "learner": {}, "schedule": {}}
     for name, value in recipe.settings.items():
         split[owners[name]][name] = value
@@ -209,7 +210,7 @@ def realize(
     }
     asked = json.dumps({"model": split["model"], "learner": split["learner"], "known": known})
     try:
-        model, loss, learner = _made(recipe.model, recipe.learner, asked)
+        model, loss, learner = _made(recipe.model, recipe.learner, asked, stream.fresh_augment)
     except TypeError as error:  # a value of the wrong type, or a missing setting
         advice = "; give it with --set NAME=VALUE" if "missing" in str(error) else ""
         message = f"{recipe.learner} on {recipe.benchmark}: {error}{advice}"
@@ -222,13 +223,16 @@ def realize(
 
 
 @lru_cache(maxsize=8)
-def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, Learner]:
+def _made(
+    model_name: str, learner_name: str, asked: str, augment: Augment | None
+) -> tuple[Model, Loss, Learner]:
     """Network, loss and learner. All seeds share them, so that they are compiled once.
 
     Args:
       model_name: as `find_model` takes it.
       learner_name: as `find_learner` takes it.
       asked: the settings of both and what is known of the stream, as JSON.
+      augment: what the learner does to the rows in every update; None for nothing.
     """
     settings = json.loads(asked)
     known, builder = settings["known"], find_learner(learner_name)
@@ -236,37 +240,37 @@ def _made(model_name: str, learner_name: str, asked: str) -> tuple[Model, Loss, 
     model = find_model(model_name)(shape, known["num_classes"], **settings["model"])
     known["apply"] = model.apply
     known["heads"] = task_heads(known["num_classes"], known["classes_per_task"])
+    known["augment"] = augment
     wanted = {name: known[name] for name in _keyword_names(builder) & _KNOWN_FROM_STREAM}
+    if augment and "augment" not in wanted:
+        raise InvalidArgument(
+            f"fresh_augmentation = True: {learner_name} does not augment rows itself; a learner "
+            "that takes `augment` does, such as er, der and dark_la_maml"
+        )
     loss = cross_entropy(model, known["heads"])
     return model, loss, builder(loss, **wanted, **settings["learner"])
 
 
-@cache
 def _read(benchmark: str) -> dict[str, Any]:
-    if benchmark not in benchmarks():
-        added = entry_point_names("stream")
-        if benchmark not in added and ":" not in benchmark:
-            raise unknown_name("stream", benchmark, [*benchmarks(), *added])
-        find_stream(benchmark)
-        return _read("arrays") | {"stream": benchmark}
-    file = tomllib.loads(_text(benchmark))
-    for recipes in (file[protocol] for protocol in PROTOCOLS if protocol in file):
-        for learner, like in SUCCESSORS.items():
-            if like in recipes and learner not in recipes:
-                cell = recipes[like]
-                recipes[learner] = {name: cell[name] for name in cell if name != "published"}
-    return file
+    if is_recipe_file(benchmark):
+        return read_recipes(benchmark)
+    added = entry_point_names("stream")
+    if benchmark not in added and ":" not in benchmark:
+        raise unknown_name("stream", benchmark, [*benchmarks(), *added])
+    find_stream(benchmark)
+    return read_recipes("arrays") | {"stream": benchmark}
 
 
-def _text(benchmark: str) -> str:
-    path = resources.files("lamaml.experiments.recipes") / f"{benchmark}.toml"
-    return path.read_text("utf-8")
-
-
-def _check_names(names: Iterable[str], owners: Mapping[str, str], whose: str) -> None:
+def check_names(names: Iterable[str], owners: Iterable[str], whose: str) -> None:
+    """Raise InvalidArgument for the first name that is not among the owners' settings."""
     for name in names:
-        if name not in owners:
-            raise unknown_name(f"setting of {whose}", name, owners)
+        if name in owners:
+            continue
+        if name in _OPTIONS:
+            option, argument = _OPTIONS[name]
+            message = f"{name} is not a setting of {whose}: give it as {option}"
+            raise InvalidArgument(f"{message} (from Python: {argument}=)")
+        raise unknown_name("setting", name, owners, of=whose)
 
 
 def _none_if_false(name: str, value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lamaml._registry import find_learner, find_model, find_stream
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.recipes.load import Recipe, recipe, setting_owners
+from lamaml.experiments.recipes.load import Recipe, check_names, recipe, setting_owners
 from lamaml.training import Schedule
 
 _WORDS = {"none": None, "true": True, "false": False}
@@ -37,8 +37,47 @@ def read_settings(
     """
     texts = dict(split_assignment(text) for text in assignments)
     choices = {"protocol": protocol, "preset": preset, "model": model}
-    hints = _annotations(recipe(benchmark, learner, overrides=texts, **choices))
+    hints = setting_types(recipe(benchmark, learner, overrides=texts, **choices))
     return {name: read_value(name, text, hints[name]) for name, text in texts.items()}
+
+
+def read_grid(
+    benchmark: str,
+    learners: Sequence[str],
+    assignments: Iterable[str],
+    *,
+    protocol: str | None = None,
+    preset: str | None = None,
+    model: str | None = None,
+) -> dict[str, list[Any]]:
+    """Settings given as text, by name, each with its values: `name=0.1,0.3` has two.
+
+    A setting must be one of at least one learner.
+
+    >>> read_grid("digits_rotations", ["er", "online"], ["memory_size=50,100", "max_norm=none"])
+    {'memory_size': [50, 100], 'max_norm': [None]}
+    >>> read_grid("digits_rotations", ["er"], ["hidden_sizes=[100, 100],[50]"])
+    {'hidden_sizes': [(100, 100), (50,)]}
+    """
+    texts = dict(split_assignment(text) for text in assignments)
+    hints: dict[str, Any] = {}
+    for learner in reversed(learners):
+        chosen = recipe(benchmark, learner, protocol=protocol, preset=preset, model=model)
+        hints |= setting_types(chosen)
+    check_names(texts, hints, f"{' or '.join(learners)} on {benchmark}")
+    return {
+        name: [read_value(name, part, hints[name]) for part in _split_values(text, hints[name])]
+        for name, text in texts.items()
+    }
+
+
+def assignment(name: str, value: Any) -> str:
+    """The text that `--set` reads as this value.
+
+    >>> assignment("max_norm", None), assignment("hidden_sizes", (50, 50))
+    ('max_norm=none', 'hidden_sizes=[50,50]')
+    """
+    return f"{name}={_text_of(value)}"
 
 
 def split_assignment(text: str) -> tuple[str, str]:
@@ -71,6 +110,30 @@ def read_value(name: str, text: str, annotation: Any) -> Any:
     raise InvalidArgument(f"{name} = {value!r}: must be {allowed}")
 
 
+def _split_values(text: str, annotation: Any) -> list[str]:
+    """The values between commas, except those in brackets; a path is one value."""
+    if Path in _kinds(annotation):
+        return [text]
+    values, depth = [""], 0
+    for sign in text:
+        depth += (sign in "[({") - (sign in "])}")
+        if sign == "," and depth == 0:
+            values.append("")
+        else:
+            values[-1] += sign
+    found = [value.strip() for value in values]
+    if "" in found:
+        raise InvalidArgument(f"{text!r}: has no value before or after a comma")
+    return found
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_text_of, value))}]"
+    words = {str(known): word for word, known in _WORDS.items()}
+    return words.get(str(value), str(value))
+
+
 def _literal(text: str) -> Any:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
@@ -82,7 +145,8 @@ def _literal(text: str) -> Any:
     return text
 
 
-def _annotations(chosen: Recipe) -> dict[str, Any]:
+def setting_types(chosen: Recipe) -> dict[str, Any]:
+    """The annotation of every setting that a recipe takes, by name."""
     builders: dict[str, Callable[..., Any]] = {
         "stream": find_stream(chosen.stream),
         "model": find_model(chosen.model),

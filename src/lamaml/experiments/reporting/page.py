@@ -1,6 +1,7 @@
 """The HTML report of runs: one self-contained page with tables, figures and settings."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 import jinja2
 
 from lamaml._io import write_text, writing
+from lamaml.experiments.reporting.comparison import Group, comparisons, group_of
 from lamaml.experiments.reporting.figures import DARK, LIGHT, Drawing, Key, export, picture
 from lamaml.experiments.reporting.run_figures import Line, own_figures, shared_figures
 from lamaml.experiments.reporting.table import Table
@@ -19,9 +21,11 @@ from lamaml.experiments.reporting.tables import (
     metrics_table,
     pairs_table,
     reading,
+    sizes_in_words,
     spread,
     timing,
 )
+from lamaml.experiments.storing.joining import run_records
 from lamaml.experiments.storing.results import Run
 from lamaml.experiments.storing.summary import Summary
 
@@ -46,8 +50,9 @@ class Entry(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The runs of one benchmark and protocol."""
+    """The runs of one benchmark, protocol and size."""
 
+    group: Group
     name: str
     title: str
     reading: str
@@ -80,10 +85,12 @@ def write_files(runs: Sequence[Run], folder: Path) -> None:
         entries = [figure for entry in section.entries for figure in entry.figures]
         for figure in [*section.figures, *entries]:
             export(figure, folder)
-        summaries = [entry.summary for entry in section.entries]
-        metrics_table(section.name, section.title, summaries).write(folder)
+        shown = [entry.run for entry in section.entries]
+        table = metrics_table(section.name, section.title, [run.summary for run in shown])
+        table._replace(records=run_records(shown)).write(folder)
         if section.pairs is not None:
-            section.pairs.write(folder)
+            pairs = [pair._asdict() for pair in comparisons(shown)]
+            section.pairs._replace(records=pairs).write(folder)
 
 
 def templates() -> jinja2.Environment:
@@ -113,33 +120,50 @@ def render(runs: Sequence[Run]) -> str:
 
 
 def _sections(runs: Sequence[Run]) -> list[Section]:
-    ordered = sorted(runs, key=_group)
-    return [_section(group, list(members)) for group, members in groupby(ordered, key=_group)]
+    sections: list[Section] = []
+    for group, members in groupby(sorted(runs, key=group_of), key=group_of):
+        alike = sum(section.group[:2] == group[:2] for section in sections)
+        sections.append(_section(group, list(members), alike + 1))
+    return sections
 
 
-def _group(run: Run) -> tuple[str, str]:
-    return run.settings.recipe.benchmark, run.settings.recipe.protocol
-
-
-def _section(group: tuple[str, str], runs: Sequence[Run]) -> Section:
-    name = "-".join(group)
+def _section(group: Group, runs: Sequence[Run], number: int) -> Section:
+    benchmark, protocol, *_ = group
+    name = f"{benchmark}-{protocol}" + (f"-{number}" if number > 1 else "")
     entries: list[Entry] = []
     for run in runs:
         alike = sum(
             entry.run.settings.recipe.learner == run.settings.recipe.learner for entry in entries
         )
         entries.append(_entry(name, run, alike, several=_repeated(run, runs)))
+    entries = _told_apart(entries)
     entries.sort(key=lambda entry: -(entry.summary.ra.mean or 0))
-    benchmark, protocol = group
     passes = "single pass" if protocol == "single" else "multiple passes"
     return Section(
+        group,
         name,
-        f"{benchmark}, {passes}",
+        f"{benchmark}, {passes}{sizes_in_words(runs[0].summary)}",
         reading([entry.summary for entry in entries]),
         entries,
         shared_figures(name, [Line(e.run, Key(e.label, e.colour, e.dashes)) for e in entries]),
         pairs_table(name, [(entry.label, entry.summary) for entry in entries]),
     )
+
+
+def _told_apart(entries: Sequence[Entry]) -> list[Entry]:
+    """Adds the folder and its date to labels that are not unique."""
+    labels = [entry.label for entry in entries]
+    return [
+        entry._replace(label=f"{entry.label}, {_folder_and_date(entry.run.folder)}")
+        if labels.count(entry.label) > 1
+        else entry
+        for entry in entries
+    ]
+
+
+def _folder_and_date(folder: Path) -> str:
+    made = datetime.fromtimestamp((folder / "settings.json").stat().st_mtime)
+    return f"{folder.absolute().name} of {made:%Y-%m-%d %H:%M}"
 
 
 def _repeated(run: Run, runs: Sequence[Run]) -> bool:

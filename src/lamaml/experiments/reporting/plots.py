@@ -94,6 +94,30 @@ def points(marks: Sequence[Point], x_label: str, palette: Palette) -> Figure:
     return figure
 
 
+class Marks(NamedTuple):
+    """Points of one colour."""
+
+    points: Sequence[tuple[float, float]]  # (x, y), y in [0, 1]
+    colour: int  # number in `Palette.series`
+
+
+def scatter(marks: Sequence[Marks], x_label: str, palette: Palette, *, log: bool = False) -> Figure:
+    """Returns points without labels; y in percent, x on a log scale if `log`."""
+    with _axes(palette, 5.2, 2.9) as (figure, axes):
+        for group in marks:
+            axes.plot(*zip(*group.points, strict=True), "o", color=palette.series[group.colour])
+        axes.set_xlabel(x_label)
+        axes.margins(x=0.05, y=0.15)
+        if log:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+            axes.xaxis.set_minor_locator(NullLocator())
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    return figure
+
+
 def rate_map(
     values: np.ndarray,
     x_values: Sequence[float],

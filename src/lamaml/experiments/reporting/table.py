@@ -2,9 +2,9 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rich.table
 from rich import box
@@ -19,12 +19,17 @@ _STYLES = {"within": "green", "above": "green", "below": "red", "pass": "green",
 
 
 class Table(NamedTuple):
-    """A table: the stem of its files, its title, its column names, its rows."""
+    """A table: the stem of its files, its title, its column names, its rows.
+
+    With `records`, the CSV file holds these instead of the text: one row per record, numbers as
+    numbers, nothing for NaN and None.
+    """
 
     name: str
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
+    records: Sequence[Mapping[str, Any]] = ()
 
     @property
     def terminal(self) -> rich.table.Table:
@@ -61,13 +66,22 @@ class Table(NamedTuple):
     def csv(self) -> str:
         """Returns comma-separated values with a header line."""
         buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows([self.header, *self.rows])
+        header: Sequence[str] = self.header
+        rows: Sequence[Sequence[Any]] = self.rows
+        if self.records:
+            header = list(dict.fromkeys(name for record in self.records for name in record))
+            rows = [[_blank(record.get(name)) for name in header] for record in self.records]
+        csv.writer(buffer, lineterminator="\n").writerows([header, *rows])
         return buffer.getvalue()
 
     def write(self, folder: Path) -> None:
         """Write NAME.md, NAME.tex and NAME.csv."""
         for suffix, text in ((".md", self.markdown), (".tex", self.latex), (".csv", self.csv)):
             write_text(folder / f"{self.name}{suffix}", text.rstrip("\n") + "\n")
+
+
+def _blank(value: Any) -> Any:
+    return "" if value is None or value != value else value  # NaN is not equal to itself
 
 
 def _markdown(word: str) -> str:

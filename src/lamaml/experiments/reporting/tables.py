@@ -18,6 +18,10 @@ MEANINGS = {
     "la": "learning accuracy",
     "fwt": "forward transfer",
 }
+LEGEND = (
+    "Accuracy in %, mean ± sd over seeds. RA: on all tasks after the last; BTI: its change since "
+    "each task was learned; LA: right after each task; FWT: gained before it."
+)
 
 
 def run_table(summary: Summary) -> RenderableType:
@@ -36,7 +40,7 @@ def run_table(summary: Summary) -> RenderableType:
             difference(ours.mean, paper if comparable(summary) else None),
         )
     time = Text(timing(summary), style="dim")
-    return Group(Text(title, style="bold"), table, time, *_footnotes([summary]))
+    return Group(Text(title, style="bold"), table, time, *footnotes([summary]))
 
 
 def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType:
@@ -51,11 +55,7 @@ def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType
         cells.append("–" if speed is None else f"{speed:.2f}")
         style = "bold green" if ours and ours == best else ""
         table.add_row(marked_name(summary), *cells, style=style)
-    legend = (
-        "Accuracy in %, mean ± sd over seeds. RA: on all tasks after the last; BTI: its change "
-    )
-    legend += "since each task was learned; LA: right after each task; FWT: gained before it."
-    below = (Text(legend, style="dim"), *_footnotes(summaries))
+    below = (Text(LEGEND, style="dim"), *footnotes(summaries))
     return Group(Text(title, style="bold"), table, *below)
 
 
@@ -90,7 +90,7 @@ def pairs_table(name: str, runs: Sequence[tuple[str, Summary]]) -> Table | None:
     rows = []
     for label, other in several[1:]:
         best_label, best = several[0]
-        pairs = _pairs(best, other)
+        pairs = shared_seeds(best, other)
         if len(pairs) >= 2 and same_data([best, other]):
             found = paired_difference(*zip(*pairs, strict=True))
             interval = f"{found.low:+.2f} to {found.high:+.2f}".replace("-", "−")
@@ -102,10 +102,10 @@ def pairs_table(name: str, runs: Sequence[tuple[str, Summary]]) -> Table | None:
     return Table(f"{name}-pairs", "Paired comparison", header, rows) if rows else None
 
 
-def _pairs(one: Summary, other: Summary) -> list[tuple[float, float]]:
-    """Returns the RA of both runs for every seed that both have finished."""
-    ours = dict(zip(one.seeds, one.ra.values, strict=True))
-    theirs = dict(zip(other.seeds, other.ra.values, strict=True))
+def shared_seeds(one: Summary, other: Summary, metric: str = "ra") -> list[tuple[float, float]]:
+    """Returns a metric of both runs for every seed that both have finished."""
+    ours = dict(zip(one.seeds, one.metric(metric).values, strict=True))
+    theirs = dict(zip(other.seeds, other.metric(metric).values, strict=True))
     pairs = ((ours[seed], theirs[seed]) for seed in ours if seed in theirs)
     return [(a, b) for a, b in pairs if a is not None and b is not None]
 
@@ -118,17 +118,25 @@ def describe(summary: Summary) -> str:
     if summary.changed:
         changed = (f"{name}={summary.settings[name]}" for name in summary.changed)
         words.append(f"with {', '.join(changed)}")
+    return ", ".join(words) + sizes_in_words(summary)
+
+
+def sizes_in_words(summary: Summary) -> str:
+    """Returns how a run is smaller than its benchmark, and on which rows if not on test rows."""
+    words = []
     if summary.num_tasks is not None:
         words.append(f"only {counted(summary.num_tasks, 'task')}")
     if summary.num_samples is not None:
         words.append(f"only {counted(summary.num_samples, 'sample')} per task")
-    return ", ".join(words)
+    if summary.split != "test":
+        words.append(f"on {summary.split} rows")
+    return "".join(f", {word}" for word in words)
 
 
 def comparable(summary: Summary) -> bool:
     """Whether the run is the paper's experiment: full size, with a recipe's own settings."""
     own_size = summary.num_tasks is None and summary.num_samples is None
-    return own_size and not summary.changed
+    return own_size and not summary.changed and summary.split == "test"
 
 
 def timing(summary: Summary) -> str:
@@ -148,8 +156,8 @@ def reading(summaries: Sequence[Summary]) -> str:
         return ""
     (high, best), (low, worst) = (pick(known, key=lambda pair: pair[0]) for pick in (max, min))
     said = (
-        f"After the last task {best.learner} classifies {high:.1f} % of the test images of all "
-        f"tasks correctly, {high - low:.1f} points more than {worst.learner}."
+        f"After the last task {best.learner} classifies {high:.1f} % of the {best.split} images of "
+        f"all tasks correctly, {high - low:.1f} points more than {worst.learner}."
     )
     if best.bti.mean is None or worst.bti.mean is None:  # there is only one task
         return said
@@ -161,7 +169,7 @@ def reading(summaries: Sequence[Summary]) -> str:
 
 def same_data(summaries: Sequence[Summary]) -> bool:
     """Whether all runs of a seed learned the same rows, as far as they record it."""
-    if len({(found.num_tasks, found.num_samples) for found in summaries}) > 1:
+    if len({(found.num_tasks, found.num_samples, found.split) for found in summaries}) > 1:
         return False
     told: dict[int, set[str]] = {}
     for found in summaries:
@@ -220,7 +228,8 @@ def marked_name(summary: Summary) -> str:
     return summary.learner + ("" if set(summary.statuses) == {"finished"} else " *")
 
 
-def _footnotes(summaries: Sequence[Summary]) -> list[Text]:
+def footnotes(summaries: Sequence[Summary]) -> list[Text]:
+    """Returns which seeds did not finish, and what the paper's values are not for."""
     notes = [
         f"* {summary.learner}, seed {seed}: {status}{_where(place)}"
         for summary in summaries

@@ -89,11 +89,13 @@ class Cell:
     @property
     def _choices(self) -> dict[str, Any]:
         names = ("benchmark", "learner", "protocol", "stream", "model", "settings")
-        return {name: getattr(self.recipe, name) for name in names} | {
+        choices = {name: getattr(self.recipe, name) for name in names} | {
             "num_tasks": self.settings.num_tasks,
             "num_samples": self.settings.num_samples,
             "results_version": RESULTS_VERSIONS[self.recipe.learner],
         }
+        split = self.settings.split
+        return choices if split == "test" else choices | {"split": split}
 
     @property
     def _measured(self) -> list[str]:
@@ -107,9 +109,10 @@ class Cell:
         num_samples: int | None = None,
     ) -> "Cell":
         """Returns the cell with other sizes; None keeps a size."""
+        first = self.settings.seeds[0]
         settings = replace(
             self.settings,
-            seeds=range(num_seeds or self.num_seeds),
+            seeds=range(first, first + (num_seeds or self.num_seeds)),
             num_tasks=num_tasks or self.settings.num_tasks,
             num_samples=num_samples or self.settings.num_samples,
         )
@@ -148,8 +151,10 @@ def cell(
     learner: str,
     *,
     protocol: str = "single",
+    preset: str | None = None,
     probes: Sequence[str] = (),
     changed: Mapping[str, Any] | None = None,
+    validation_seeds: Sequence[int] = (),
 ) -> Cell:
     """Returns a cell of the paper at a scale.
 
@@ -160,10 +165,12 @@ def cell(
       benchmark: of the paper.
       learner: one of `LEARNERS`.
       protocol: "single" or "multiple".
+      preset: of the recipe; None for the one that reproduces the paper's table.
       probes: what is measured during training.
       changed: settings that replace the recipe's.
+      validation_seeds: measure accuracy on validation rows of these seeds; () for test rows.
     """
-    published = recipe(benchmark, learner, protocol=protocol)
+    published = recipe(benchmark, learner, protocol=protocol, preset=preset)
     size, stand_in = scale.sizes[benchmark], scale.stand_ins.get(benchmark)
     run = recipe(stand_in, learner) if stand_in else published
     cut: dict[str, Any] = {}
@@ -173,6 +180,7 @@ def cell(
     if stand_in:
         cut = {"glances": 1, "epochs": 1} | cut | {"batch_size": 10}
     varied = dict(changed or {})
+    cut = {name: value for name, value in cut.items() if name not in varied}
     run = replace(
         run,
         protocol=protocol,
@@ -182,10 +190,11 @@ def cell(
     )
     settings = RunSettings(
         run,
-        range(size.seeds),
+        validation_seeds or range(size.seeds),
         changed=[*varied, *cut],
         num_tasks=size.num_tasks,
         num_samples=size.num_samples,
+        split="validation" if validation_seeds else "test",
     )
     return Cell(row, column, settings, cut)
 

@@ -25,6 +25,8 @@ COLOURS = {
     "A-GEM": 8,
     "EWC": 9,
     "iCaRL": 9,
+    "DER++": 1,
+    "Dark La-MAML": 3,
 }
 """The colour of each method: its number in `Palette.series`."""
 
@@ -124,10 +126,51 @@ def _time(cells: Cells) -> list[Drawing]:
     return [Drawing("figure-time", "RA against training time", [], draw)]
 
 
+def _cost(cells: Cells) -> list[Drawing]:
+    """RA against training time, one line per method, its points the numbers of glances."""
+    drawings = []
+    for column in dict.fromkeys(cell.column for cell in cells):
+        lines: dict[str, list[CellResult]] = {}
+        for cell in cells:
+            if cell.column == column and cell.ra.mean is not None:
+                lines.setdefault(cell.row, []).append(cell)
+        series = [
+            Series(
+                np.array([cell.mean_train_seconds for cell in found], float),
+                np.array([[(cell.ra.mean or 0.0) / 100 for cell in found]]),
+                COLOURS[row],
+            )
+            for row, found in lines.items()
+        ]
+        legend = [Key(row, COLOURS[row]) for row in lines]
+        draw = partial(curves, series, "training seconds per seed")
+        caption = f"{column}: RA against training time, with more and more glances"
+        drawings.append(Drawing(f"figure-cost-{column.lower()}", caption, legend, draw))
+    return drawings
+
+
+def _dark_weight(cells: Cells) -> list[Drawing]:
+    """RA on validation rows against λ, one line per stream."""
+    series, legend = [], []
+    for colour, column in enumerate(dict.fromkeys(cell.column for cell in cells)):
+        found = {
+            cell.changed["dark_weight"]: cell.ra.mean / 100
+            for cell in cells
+            if cell.column == column and cell.ra.mean is not None
+        }
+        series.append(Series(np.array([*found]), np.array([[*found.values()]]), colour))
+        legend.append(Key(column, colour))
+    draw = partial(curves, series, "λ", log=True)
+    caption = "RA of Dark La-MAML on validation rows, as λ varies"
+    return [Drawing("figure-dark-weight", caption, legend, draw)] if series else []
+
+
 _BUILDERS: dict[str, Callable[[Cells], list[Drawing]]] = {
     "figure-lookahead": _look_ahead,
     "figure-intertask": _inter_task,
     "figure-robustness": _robustness,
     "figure-robustness-grid": _robustness_grid,
     "figure-time": _time,
+    "figure-cost": _cost,
+    "figure-dark-weight": _dark_weight,
 }

@@ -30,7 +30,7 @@ from lamaml.experiments.reproduction.outcomes import Outcome, collect, read_outc
 from lamaml.experiments.reproduction.request import Request
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.running.console import failures, run_with_progress
-from lamaml.experiments.running.engines.local import default_processes
+from lamaml.experiments.running.engines import Workers
 from lamaml.experiments.running.plan import Work, missing_runs
 from lamaml.experiments.storing.results import read_run
 
@@ -46,7 +46,7 @@ def reproduce(
     out: Path,
     console: Console,
     *,
-    processes: int | None = None,
+    workers: Workers | None = None,
     record: Path | None = None,
     stored_only: bool = False,
 ) -> list[Outcome]:
@@ -56,7 +56,7 @@ def reproduce(
       request: what to reproduce.
       out: the folder for cells, tables, figures and the page.
       console: shows the progress.
-      processes: number of runs at a time; None for one per core.
+      workers: where the runs are made; None for one local process per core.
       record: another folder for the outcomes' JSON; None for none.
       stored_only: run nothing; write the outcomes of the cells that have finished.
 
@@ -68,7 +68,7 @@ def reproduce(
         require(rate > 0, "rate", rate, "positive")
     cells, store = request.all_cells(), out / "cells"
     if not stored_only:
-        _run_missing(request, cells, store, console, processes)
+        _run_missing(request, cells, store, console, workers or Workers())
     return write_outcomes(request, out, record)
 
 
@@ -130,17 +130,17 @@ def in_words(seconds: float) -> str:
 
 
 def _run_missing(
-    request: Request, cells: Sequence[Cell], store: Path, console: Console, processes: int | None
+    request: Request, cells: Sequence[Cell], store: Path, console: Console, workers: Workers
 ) -> None:
     plans = [cell.plan(store) for cell in cells]
 
     def announce(work: Work) -> None:
         jobs = Counter(job.folder.parent for job in work.jobs)
         left = [jobs[plan.folder] for plan in plans]
-        console.print(_announcement(request, cells, left, store, processes), highlight=False)
+        console.print(_announcement(request, cells, left, store, workers), highlight=False)
 
     folders = [plan.folder for plan in plans]
-    runs = run_with_progress(missing_runs(plans), folders, console, processes, announce)
+    runs = run_with_progress(missing_runs(plans), folders, console, workers, announce)
     for failure in failures(runs):
         text = f"{failure.traceback}{failure.message}"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -151,7 +151,7 @@ def _announcement(
     cells: Sequence[Cell],
     left: Sequence[int],
     store: Path,
-    processes: int | None,
+    workers: Workers,
 ) -> str:
     """Returns what will be run, and an estimate of its time; `left` has the seeds per cell."""
     names = ", ".join(target.name for target in request.targets)
@@ -159,7 +159,7 @@ def _announcement(
     total, count = counted(len(cells), "cell"), sum(left)
     if not count:
         return f"{title}\n{total}, all finished: nothing is computed again"
-    at_once = processes or default_processes(count, 1)
+    at_once = workers.at_once(count, 1)
     pace = _measured_pace(store)
     work = [(seconds_per_seed(cell, pace), seeds) for cell, seeds in zip(cells, left, strict=True)]
     longest = max(seconds for seconds, seeds in work if seeds)

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from lamaml.evaluation.alignment import ALIGNMENTS
+from lamaml.experiments.reporting.statistics import paired_difference
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import difference, published, spread
 from lamaml.experiments.reproduction.outcomes import Outcome
@@ -59,6 +60,39 @@ def _accuracies(cells: Sequence[CellResult]) -> Rows:
             ]
         rows.append(row)
     return header, rows
+
+
+def _beyond(cells: Sequence[CellResult]) -> Rows:
+    """RA and BTI, what RA is more than La-MAML's and than that of DER++, and the cost."""
+    header = ["data", "method", "seeds", "RA", "BTI"]
+    header += ["RA − La-MAML's", "RA − DER++'s", "seconds per seed"]
+    rows = []
+    for cell in cells:
+        others = {other.row: other for other in cells if other.column == cell.column}
+        rows.append(
+            [
+                _data(cell),
+                cell.row,
+                _seeds(cell),
+                spread(cell.ra.mean, cell.ra.sd),
+                spread(cell.bti.mean, cell.bti.sd),
+                *(_more_than(cell, others.get(row)) for row in ("La-MAML", "DER++")),
+                spread(cell.mean_train_seconds, None, 1),
+            ]
+        )
+    return header, rows
+
+
+def _more_than(cell: CellResult, other: CellResult | None) -> str:
+    """Returns the paired difference of RA with its 95 % interval, as far as seeds are shared."""
+    if other is None or other is cell:
+        return "–"
+    both = zip(cell.ra.values, other.ra.values, strict=False)
+    pairs = [(ours, theirs) for ours, theirs in both if ours is not None and theirs is not None]
+    if len(pairs) < 2:
+        return "–" if not pairs else f"{pairs[0][0] - pairs[0][1]:+.2f}".replace("-", "−")
+    found = paired_difference(*zip(*pairs, strict=True))
+    return f"{found.mean:+.2f} ({found.low:+.2f} to {found.high:+.2f})".replace("-", "−")
 
 
 def _times(cells: Sequence[CellResult]) -> Rows:
@@ -144,6 +178,25 @@ def _elapsed(cells: Sequence[CellResult]) -> Rows:
     return ["method", "data", "seeds", "seconds", "RA"], rows
 
 
+def _costs(cells: Sequence[CellResult]) -> Rows:
+    header, rows = _elapsed(cells)
+    header.insert(2, "glances")
+    for cell, row in zip(cells, rows, strict=True):
+        row.insert(2, str(cell.changed["glances"]))
+    return header, rows
+
+
+def _dark_weights(cells: Sequence[CellResult]) -> Rows:
+    """One row per value of λ, one column per stream."""
+    columns = list(dict.fromkeys(cell.column for cell in cells))
+    found = {(cell.changed["dark_weight"], cell.column): cell.ra for cell in cells}
+    rows = [
+        [f"{weight:g}", *(spread(*found[weight, name][:2]) for name in columns)]
+        for weight in dict.fromkeys(weight for weight, _ in found)
+    ]
+    return ["λ", *columns], rows
+
+
 _BUILDERS: dict[str, Callable[[Sequence[CellResult]], Rows]] = {
     "table2": _times,
     "table4": _alignments,
@@ -152,6 +205,9 @@ _BUILDERS: dict[str, Callable[[Sequence[CellResult]], Rows]] = {
     "figure-robustness": _robustness,
     "figure-robustness-grid": _robustness,
     "figure-time": _elapsed,
+    "beyond": _beyond,
+    "figure-cost": _costs,
+    "figure-dark-weight": _dark_weights,
 }
 
 

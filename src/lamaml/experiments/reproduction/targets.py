@@ -1,10 +1,11 @@
-"""The tables and figures of the paper, as lists of cells."""
+"""The tables and figures of the paper, and ours beyond it, as lists of cells."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lamaml.errors import unknown_name
 from lamaml.experiments.recipes import load as recipes
+from lamaml.experiments.reproduction import beyond
 from lamaml.experiments.reproduction.cells import Cell, cell
 from lamaml.experiments.reproduction.scales import Scale
 
@@ -16,11 +17,13 @@ class Target(NamedTuple):
       name: its name on the command line.
       title: what it shows.
       cells: returns its cells at a scale.
+      of_paper: whether the paper has it.
     """
 
     name: str
     title: str
     cells: Callable[[Scale], list[Cell]]
+    of_paper: bool = True
 
 
 METHODS = {
@@ -156,13 +159,25 @@ TARGETS = {
         Target("figure-robustness", "RA against one learning rate", _robustness),
         Target("figure-robustness-grid", "RA against two learning rates", _robustness_grid),
         Target("figure-time", "RA against wall-clock time", _time),
+        Target("beyond", "Beyond the paper: the successor and its rivals", beyond.beyond, False),
+        Target("figure-cost", "RA against the cost of more glances", beyond.cost, False),
+        Target(
+            "figure-dark-weight",
+            "RA of the successor on validation rows against λ",
+            beyond.dark_weights,
+            False,
+        ),
     )
 }
 
 
 def targets_named(names: list[str]) -> list[Target]:
-    """Returns targets by name, in the paper's order; "all" stands for every target."""
+    """Returns targets by name, in the paper's order; "all" stands for every one of the paper."""
     for name in names:
         if name not in ("all", *TARGETS):
             raise unknown_name("table or figure", name, ("all", *TARGETS))
-    return [target for name, target in TARGETS.items() if name in names or "all" in names]
+    return [
+        target
+        for name, target in TARGETS.items()
+        if name in names or ("all" in names and target.of_paper)
+    ]

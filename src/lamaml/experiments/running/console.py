@@ -10,6 +10,8 @@ from typing import NamedTuple
 from rich.console import Console
 
 from lamaml.errors import Unwritable
+from lamaml.experiments.running.engines import Workers
+from lamaml.experiments.running.loggers import check_loggers, logged
 from lamaml.experiments.running.plan import Work
 from lamaml.experiments.running.progress import shown_progress
 from lamaml.experiments.storing.results import Run, read_run
@@ -36,8 +38,9 @@ def run_with_progress(
     opening: AbstractContextManager[Work],
     folders: Sequence[Path],
     console: Console,
-    processes: int | None = None,
+    workers: Workers | None = None,
     announce: Callable[[Work], None] = lambda work: None,
+    loggers: Sequence[str] = (),
 ) -> list[Run]:
     """Run the seeds that have not ended, with progress on the console.
 
@@ -45,8 +48,9 @@ def run_with_progress(
       opening: `new_runs`, `existing_runs` or `missing_runs`.
       folders: of the runs.
       console: shows the progress.
-      processes: the number of seeds at a time; None for one per core.
+      workers: where the seeds run; None for one local process per core.
       announce: is called with the work before it starts.
+      loggers: names of `LOGGERS`, which write the numbers of the seeds elsewhere too.
 
     Returns:
       The runs that were opened.
@@ -55,15 +59,30 @@ def run_with_progress(
       Stopped: by Ctrl-C or SIGTERM.
       LamamlError: a folder, its checkpoints, settings or data are refused.
     """
+    check_loggers(loggers)
+    with stoppable(lambda: _kept(folders)), opening as work:
+        announce(work)
+        with (
+            shown_progress(work.jobs, console) as show,
+            logged(loggers, show) as on_event,
+        ):
+            return work.run(on_event, workers)
+
+
+@contextmanager
+def stoppable(kept: Callable[[], str]) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into `Stopped`; it and a full disk say what is kept.
+
+    Args:
+      kept: returns what is kept, and how to continue.
+    """
     try:
-        with _sigterm_as_interrupt(), opening as work:
-            announce(work)
-            with shown_progress(work.jobs, console) as on_event:
-                return work.run(on_event, processes)
+        with sigterm_as_interrupt():
+            yield
     except KeyboardInterrupt:
-        raise Stopped(f"stopped; {_kept(folders)}") from None
+        raise Stopped(f"stopped; {kept()}") from None
     except Unwritable as error:
-        raise Unwritable(f"{error}; what was written before is intact: {_kept(folders)}") from error
+        raise Unwritable(f"{error}; what was written before is intact: {kept()}") from error
 
 
 def failures(runs: Sequence[Run]) -> Iterator[Failure]:
@@ -99,7 +118,7 @@ def _kept(folders: Sequence[Path]) -> str:
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
+def sigterm_as_interrupt() -> Iterator[None]:
     """SIGTERM ends the block as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -20,11 +20,14 @@ class Job:
       settings: of the run.
       seed: one of the run's seeds.
       folder: the seed's folder.
+      is_exclusive: whether the process locks the seed, because it has not inherited the lock of
+        the run.
     """
 
     settings: RunSettings
     seed: int
     folder: Path
+    is_exclusive: bool = False
 
     def to_line(self) -> str:
         """The job as a line of JSON."""

@@ -1,7 +1,4 @@
-"""Plans become run folders: every seed of every plan is a job, and each folder gets a summary.
-
-`execute` starts new runs, `resume` continues runs from their folders.
-"""
+"""Plans become run folders: every seed of every plan is a job, and each folder gets a summary."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,11 +9,18 @@ from pathlib import Path
 from lamaml._io import write_json
 from lamaml._records import to_json
 from lamaml.errors import InvalidArgument
-from lamaml.experiments.running.engines.local import LocalProcesses, default_processes
+from lamaml.experiments.running.engines import Workers
 from lamaml.experiments.running.jobs import Event, Job, Note
 from lamaml.experiments.storing.records import RunSettings
 from lamaml.experiments.storing.results import Run, read_run
-from lamaml.experiments.storing.run_folder import OpenRun, created, extended, opened
+from lamaml.experiments.storing.run_folder import (
+    OpenRun,
+    created,
+    extended,
+    opened,
+    resume_command,
+    settings_in,
+)
 
 OnEvent = Callable[[Job, Event], None]
 """Is called with every event of every job."""
@@ -55,20 +59,19 @@ class Work:
         ]
         return sorted(jobs, key=lambda job: job.seed)
 
-    def run(self, on_event: OnEvent, processes: int | None = None) -> list[Run]:
+    def run(self, on_event: OnEvent, workers: Workers | None = None) -> list[Run]:
         """Run the jobs, write the summaries, and return what is then in the folders.
 
         Args:
           on_event: is called with every event.
-          processes: the number of jobs at a time; None for one per core.
+          workers: where the jobs run; None for one local process per core.
         """
         self._note_previous_owners(on_event)
         jobs = self.jobs
         if jobs:
             threads, locks = jobs[0].settings.threads, [r.lock.descriptor for r in self.open_runs]
-            count = processes or default_processes(len(jobs), threads)
-            engine = LocalProcesses(count, threads, locks)
             with ExitStack() as stack:
+                engine = (workers or Workers()).start(len(jobs), threads, locks)
                 stack.callback(engine.stop)
                 for job in jobs:
                     engine.submit(job)
@@ -89,9 +92,28 @@ class Work:
 
 @contextmanager
 def new_runs(plans: Sequence[Plan], *, overwrite: bool = False) -> Iterator[Work]:
-    """Make the folders of new runs; they are removed if they are refused before a seed starts."""
+    """Make the folders of new runs; they are removed if they are refused before a seed starts.
+
+    A run that is there already with the same settings gets the seeds it does not have.
+
+    Raises:
+      InvalidArgument: a folder holds another run, or there is nothing to do.
+    """
+    same = [] if overwrite else [plan for plan in plans if _extends(plan)]
+    if len(same) == len(plans) > 1 and all(map(_has_all_seeds, same)):
+        folder = plans[0].folder.parent
+        raise InvalidArgument(
+            f"out = {str(folder)!r}: holds these runs already; `{resume_command([folder])}` "
+            "continues them, --overwrite replaces them (from Python: overwrite=True)"
+        )
     with ExitStack() as stack:
-        runs = [created(plan.folder, plan.settings, overwrite=overwrite) for plan in plans]
+        runs = [
+            created(plan.folder, plan.settings, overwrite=overwrite)
+            if plan not in same or (len(plans) == 1 and _has_all_seeds(plan))  # which is refused
+            else extended(plan.folder, plan.settings)
+            for plan in plans
+            if len(plans) == 1 or plan not in same or not _complete(plan)
+        ]
         yield Work([stack.enter_context(run) for run in runs])
 
 
@@ -111,49 +133,6 @@ def missing_runs(plans: Sequence[Plan]) -> Iterator[Work]:
         yield Work([stack.enter_context(run) for run in runs])
 
 
-def execute(
-    plans: Sequence[Plan],
-    on_event: OnEvent = lambda job, event: None,
-    *,
-    processes: int | None = None,
-    overwrite: bool = False,
-) -> list[Run]:
-    """Run plans side by side; returns what is then in their folders.
-
-    Args:
-      plans: all with the same number of threads.
-      on_event: is called with every event.
-      processes: the number of seeds at a time; None for one per core.
-      overwrite: replace older runs in the plans' folders.
-
-    Raises:
-      LamamlError: settings or data are refused, and no folder is left; or the disk is full, and
-        what was learned is kept.
-    """
-    with new_runs(plans, overwrite=overwrite) as work:
-        return work.run(on_event, processes)
-
-
-def resume(
-    folders: Sequence[Path],
-    on_event: OnEvent = lambda job, event: None,
-    *,
-    processes: int | None = None,
-) -> list[Run]:
-    """Continue runs, each seed from its newest good checkpoint; ended seeds are left alone.
-
-    Args:
-      folders: of the runs.
-      on_event: is called with every event.
-      processes: the number of seeds at a time; None for one per core.
-
-    Raises:
-      LamamlError: a folder is in use, or its checkpoints are of another run.
-    """
-    with existing_runs(folders) as work:
-        return work.run(on_event, processes)
-
-
 def default_out(*words: str) -> Path:
     """A new folder name under `runs/`, from words and the time."""
     stem = Path("runs") / "-".join([*words, f"{datetime.now():%Y%m%d-%H%M%S}"])
@@ -161,8 +140,16 @@ def default_out(*words: str) -> Path:
     return next(folder for folder in candidates if not folder.exists())
 
 
+def _extends(plan: Plan) -> bool:
+    """Whether the folder holds a run of the plan's settings, perhaps with other seeds."""
+    there = settings_in(plan.folder)
+    return there is not None and not plan.settings.differences(there)
+
+
+def _has_all_seeds(plan: Plan) -> bool:
+    there = settings_in(plan.folder)
+    return there is not None and set(plan.settings.seeds) <= set(there.seeds)
+
+
 def _complete(plan: Plan) -> bool:
-    if not (plan.folder / "settings.json").exists():
-        return False
-    run = read_run(plan.folder)
-    return len(run.seeds) >= len(plan.settings.seeds) and all(seed.ended for seed in run.seeds)
+    return _has_all_seeds(plan) and all(seed.ended for seed in read_run(plan.folder).seeds)

@@ -11,6 +11,7 @@ from rich.progress import Progress as RichProgress
 
 from lamaml.experiments.running.jobs import Ended, Event, Job, Note, Progress, Ready
 from lamaml.experiments.running.plan import OnEvent
+from lamaml.experiments.storing.joining import varying_settings
 from lamaml.experiments.storing.records import SeedState
 
 SILENCE = 5.0  # seconds between two lines of a log
@@ -162,9 +163,13 @@ def _labels(jobs: Sequence[Job]) -> dict[Path, str]:
     benchmarks = len({recipe.benchmark for recipe in recipes}) > 1
     several = benchmarks or len({recipe.learner for recipe in recipes}) > 1
 
+    varied = [] if benchmarks else varying_settings([job.settings for job in jobs])
+
     def label(job: Job) -> str:
         recipe = job.settings.recipe
         words = [recipe.benchmark] if benchmarks else []
-        return " ".join([*words, recipe.learner if several else "seed", str(job.seed)])
+        words += [recipe.learner] if several or varied else ["seed"]
+        words += [f"{name}={recipe.settings[name]}" for name in varied if name in recipe.settings]
+        return " ".join([*words, str(job.seed)])
 
     return {job.folder: label(job) for job in jobs}

@@ -58,7 +58,8 @@ def train_seed(
     write_json(folder / "status.json", to_json(SeedStatus(SeedState.RUNNING)))
     yield Ready(len(updates), sum(updates), _num_made(last, updates), os.getpid())
     parts = (stream, experiment.model, experiment.learner, schedule, job.seed)
-    run = train(*parts, every=min(every, interval or every), start=last, stop=stop)
+    every, split = min(every, interval or every), job.settings.split
+    run = train(*parts, every=every, start=last, stop=stop, split=split)
     for last in recorded(run, updates, folder, origin, interval, stop):
         retained = last.retained if np.isfinite(last.retained) else None
         yield Progress(last.task, _num_made(last, updates), retained)

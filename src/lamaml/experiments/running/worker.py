@@ -11,13 +11,16 @@ import threading
 import traceback
 import warnings
 from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from queue import SimpleQueue
 
+from lamaml._compilation import use_compilation_cache
 from lamaml._io import write_json
 from lamaml._records import to_json
 from lamaml.errors import Diverged, LamamlError
 from lamaml.experiments.running.jobs import Ended, Event, Job, Refused, event_to_line
 from lamaml.experiments.running.seed import train_seed
+from lamaml.experiments.storing.locks import locked
 from lamaml.experiments.storing.records import SeedState, SeedStatus
 
 
@@ -54,6 +57,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, stop.request)
     # Two processes that compile the same at once may see each other's half-written file.
     warnings.filterwarnings("ignore", message="Error .* persistent compilation cache")
+    use_compilation_cache()
     threading.Thread(target=read_jobs, daemon=True).start()
     while not stop():
         for event in run_job(jobs.get(), stop):
@@ -68,14 +72,22 @@ def main() -> None:
 def run_job(job: Job, stop: Stop) -> Iterator[Event | Refused]:
     """Run one job, and write how it ended."""
     try:
-        status = yield from _attempt(job, stop)
-        write_json(job.folder / "status.json", to_json(status))
+        with _exclusive(job):
+            status = yield from _attempt(job, stop)
+            write_json(job.folder / "status.json", to_json(status))
     except LamamlError as error:
         ended: Ended | Refused = Refused(error)
     else:
         ended = Ended(status)
     stop.training.clear()
     yield ended
+
+
+def _exclusive(job: Job) -> AbstractContextManager[object]:
+    """The lock of a seed: the process of an earlier attempt may still write its checkpoint."""
+    if not job.is_exclusive:
+        return nullcontext()
+    return locked(job.folder.parent, f"{job.folder.name}.lock", wait_for_anyone=True)
 
 
 def _attempt(job: Job, stop: Stop) -> Generator[Event, None, SeedStatus]:

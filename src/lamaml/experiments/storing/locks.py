@@ -20,7 +20,7 @@ from lamaml._records import from_json, to_json
 from lamaml.errors import InUse
 
 NAME = "lock"
-PATIENCE = 30.0  # seconds, for worker processes whose command is gone
+PATIENCE = 30.0  # seconds, for worker processes that write their last checkpoints
 
 
 class Lock(NamedTuple):
@@ -56,16 +56,21 @@ class _Owner(NamedTuple):
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[Lock]:
+def locked(folder: Path, name: str = NAME, *, wait_for_anyone: bool = False) -> Iterator[Lock]:
     """Keep other commands out of a folder for the time of the block.
+
+    Args:
+      folder: must exist.
+      name: of the lock's file in it.
+      wait_for_anyone: wait a while even if the owner still runs, or may run on another machine.
 
     Raises:
       InUse: another command works on it; the message says which, and since when.
       Unwritable: the folder is not writable.
     """
-    path = folder / NAME
+    path = folder / name
     with writing(path):
-        descriptor = _acquire(path)
+        descriptor = _acquire(path, wait_for_anyone)
     try:
         before = _owner(path)
         mine = _Owner(os.getpid(), socket.gethostname(), time.time())
@@ -78,7 +83,7 @@ def locked(folder: Path) -> Iterator[Lock]:
         os.close(descriptor)
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path, wait_for_anyone: bool) -> int:
     deadline = time.monotonic() + PATIENCE
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -89,7 +94,8 @@ def _acquire(path: Path) -> int:
             continue
         os.close(descriptor)
         owner = _owner(path)
-        if owner is None or owner.alive or time.monotonic() > deadline:
+        may_run = not wait_for_anyone and (owner is None or owner.alive)
+        if may_run or time.monotonic() > deadline:
             raise InUse(f"{path.parent} is in use by {owner or 'a process that has just begun'}")
         time.sleep(0.1)  # its workers are writing their last checkpoints
 

@@ -23,12 +23,9 @@ class Origin(NamedTuple):
 
 def origin_of(settings: RunSettings, seed: int, stream: Stream) -> Origin:
     """What a checkpoint of this seed must agree with."""
-    recipe, installed = settings.recipe, versions()
-    words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probes")
-    sizes = {name: getattr(settings, name) for name in ("num_tasks", "num_samples", "threads")}
-    chosen = {name: getattr(recipe, name) for name in words}
+    installed = versions()
     return Origin(
-        {**chosen, "seed": seed, **sizes, **recipe.settings},
+        {**settings.decisive, "seed": seed},
         {package: installed[package] for package in PACKAGES},
         stream_fingerprint(stream),
         checkout()[0],

@@ -3,18 +3,20 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from lamaml._records import FLAT, SPARSE, from_json
+from lamaml._records import FLAT, SPARSE, from_json, to_json
 from lamaml.errors import DataCorrupt, require
 from lamaml.evaluation import Metrics
 from lamaml.experiments.recipes.load import Experiment, Recipe, realize
 from lamaml.training.checkpoint import Seconds
+from lamaml.training.loop import SPLITS
+from lamaml.types import Examples
 
 METRICS = Metrics._fields
 CHECKPOINT_EVERY = {"mlp": 500, "cnn": 50}  # updates: seconds of work, at a hundredth of their cost
@@ -35,6 +37,7 @@ class RunSettings:
       threads: per process.
       checkpoint_every: updates between checkpoints, 0 for task ends only; None is replaced by
         the network's default.
+      split: the rows that accuracy is measured on, "test" or "validation".
     """
 
     recipe: Recipe = field(metadata=FLAT)
@@ -44,8 +47,11 @@ class RunSettings:
     num_tasks: int | None = None
     num_samples: int | None = None
     checkpoint_every: int | None = None
+    split: str = field(default="test", kw_only=True)
 
     def __post_init__(self) -> None:
+        require(self.split in SPLITS, "split", self.split, " or ".join(SPLITS))
+        require(len(self.seeds) > 0, "seeds", list(self.seeds), "at least one")
         for seed in self.seeds:
             require(0 <= seed < 2**32, "seed", seed, "from 0 to 2³² − 1")
         if self.checkpoint_every is None:
@@ -53,9 +59,36 @@ class RunSettings:
             object.__setattr__(self, "checkpoint_every", every)
 
     def experiment(self, seed: int) -> Experiment:
-        """The stream, network, learner and schedule of one seed."""
+        """The stream, network, learner and schedule of one seed.
+
+        With validation rows for accuracy, the stream has no test rows.
+        """
         sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples}
-        return realize(self.recipe, seed, **sizes)
+        built = realize(self.recipe, seed, **sizes)
+        if self.split == "test":
+            return built
+        tasks = [task._replace(test=_no_rows(task.test)) for task in built.stream.tasks]
+        return replace(built, stream=replace(built.stream, tasks=tasks))
+
+    def differences(self, other: "RunSettings") -> list[str]:
+        """What decides the results and differs: "hyper_rate 0.3 there, 0.5 here"."""
+        mine, theirs = self.decisive, other.decisive
+        return [
+            f"{name} {theirs.get(name)} there, {mine.get(name)} here"
+            for name in sorted({*mine, *theirs})
+            if mine.get(name) != theirs.get(name)
+        ]
+
+    @property
+    def decisive(self) -> dict[str, Any]:
+        """Everything that decides the results of a seed except the seed, as JSON types."""
+        words = ("benchmark", "learner", "protocol", "preset", "stream", "model", "probes")
+        chosen = {name: getattr(self.recipe, name) for name in words}
+        sizes = {name: getattr(self, name) for name in ("num_tasks", "num_samples", "threads")}
+        if self.split != "test":  # not known to runs from before there was a choice
+            sizes["split"] = self.split
+        found: dict[str, Any] = to_json({**chosen, **sizes, **self.recipe.settings})
+        return found
 
 
 class SeedState(StrEnum):
@@ -137,3 +170,7 @@ def reading(path: Path) -> Iterator[None]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataCorrupt(f"{path} is missing or damaged: {reason}") from error
+
+
+def _no_rows(rows: Examples) -> Examples:
+    return Examples(rows.x[:0], rows.y[:0])

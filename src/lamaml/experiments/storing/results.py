@@ -9,16 +9,18 @@ RUN/seed-K/diagnostics.jsonl    one line per update: task, update, one number pe
 RUN/seed-K/rates/task-T.json    learned rates after task T, per layer: bins from low to high, counts
 RUN/seed-K/status.json          running, finished, diverged, failed or interrupted
 RUN/seed-K/checkpoint-*         the last two; the newest of a finished seed holds its final state
+RUN/log.csv             with `--log csv`: seed, update, name, value
 RUN/lock                        while a command works on the run: which one
 """
 
 import json
 import math
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -111,6 +113,11 @@ class Run:
     seeds: list[Seed]
 
     @property
+    def folders(self) -> list[Path]:
+        """The run folders that the seeds are in; several if runs were joined."""
+        return list(dict.fromkeys(seed.folder.parent for seed in self.seeds))
+
+    @property
     def finished(self) -> list[Seed]:
         """The seeds that learned the whole stream."""
         return [seed for seed in self.seeds if seed.finished]
@@ -148,6 +155,7 @@ class Run:
             settings=recipe.settings,
             changed=settings.changed,
             threads=settings.threads,
+            split=settings.split,
             facts_sha256=[status.facts_sha256 for status in statuses],
             data=[status.data for status in statuses],
             versions=self.environment.versions,
@@ -157,26 +165,21 @@ class Run:
     def to_frame(self) -> "pd.DataFrame":
         """A pandas DataFrame with one row per seed.
 
-        Columns: seed, status, ra, bti, la, fwt (in [−1, 1], NaN if unfinished) and seconds (total).
+        Columns: seed, status, ra, bti, la, fwt (in percent, NaN if unfinished) and seconds (total).
 
         Raises:
           LamamlError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ModuleNotFoundError as error:
-            raise LamamlError("to_frame needs pandas: pip install pandas") from error
-        unknown = Metrics(*[math.nan] * len(METRICS))
         rows = [
             {
                 "seed": seed.seed,
                 "status": str(seed.status.state),
-                **((seed.metrics if seed.finished else None) or unknown)._asdict(),
+                **{metric: _number(_percent(seed, metric)) for metric in METRICS},
                 "seconds": sum(seed.status.seconds) if seed.status.seconds else math.nan,
             }
             for seed in self.seeds
         ]
-        return pd.DataFrame(rows)
+        return frame(rows)
 
     def model(self, seed: int | None = None) -> TrainedModel:
         """The model that a seed has learned, from its newest good checkpoint.
@@ -203,13 +206,27 @@ class Run:
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """The folder itself if it is a run's, else the run folders in it."""
+    """The folder itself if it is a run's, else the run folders in it and in its subfolders."""
     if (folder / "settings.json").is_file():
         return [folder]
-    found = sorted(path.parent for path in folder.glob("[!.]*/settings.json"))
+    levels = ("[!.]*/settings.json", "[!.]*/[!.]*/settings.json")
+    found = sorted(path.parent for level in levels for path in folder.glob(level))
     if not found:
         raise DataUnavailable(f"{folder} is not a run folder: it has no settings.json")
     return found
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> "pd.DataFrame":
+    """A pandas DataFrame of records.
+
+    Raises:
+      LamamlError: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ModuleNotFoundError as error:
+        raise LamamlError("data frames need pandas: pip install pandas") from error
+    return pd.DataFrame(rows)
 
 
 def read_run(folder: Path) -> Run:
@@ -246,6 +263,10 @@ def _percent(seed: Seed, metric: str) -> float | None:
         return None
     share: float = getattr(seed.metrics, metric)
     return None if math.isnan(share) else 100 * share
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _place(status: SeedStatus) -> Place | None:

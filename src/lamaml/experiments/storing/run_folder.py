@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lamaml._io import write_json, writing
 from lamaml._records import to_json
-from lamaml.errors import InUse, InvalidArgument, LamamlError
+from lamaml.errors import DataCorrupt, InUse, InvalidArgument, LamamlError
 from lamaml.experiments.storing.environment import Environment
 from lamaml.experiments.storing.locks import NAME as LOCK
 from lamaml.experiments.storing.locks import Lock, locked
@@ -42,7 +42,7 @@ def created(folder: Path, settings: RunSettings, *, overwrite: bool = False) -> 
     if (folder / LOCK).exists():
         with locked(folder):  # refused while another command works there
             pass
-    with _replaced(folder, overwrite), locked(folder) as lock:
+    with _replaced(folder, settings, overwrite), locked(folder) as lock:
         _write(folder, settings)
         yield OpenRun(read_run(folder), lock)
 
@@ -63,7 +63,7 @@ def opened(folder: Path) -> Iterator[OpenRun]:
 
 @contextmanager
 def extended(folder: Path, settings: RunSettings) -> Iterator[OpenRun]:
-    """Lock a run that has at least the seeds of `settings`; it is made if there is none.
+    """Lock a run; it gets the seeds of `settings` that it lacks, and is made if there is none.
 
     Raises:
       InUse: another command works on it.
@@ -74,11 +74,20 @@ def extended(folder: Path, settings: RunSettings) -> Iterator[OpenRun]:
         clear_leftovers(folder)
         if (folder / "settings.json").exists():
             there = read_record(folder / "settings.json", RunSettings)
-            if len(there.seeds) < len(settings.seeds):
-                _write_settings(folder, replace(there, seeds=settings.seeds))
+            new = [seed for seed in settings.seeds if seed not in there.seeds]
+            if new:
+                _write_settings(folder, replace(there, seeds=[*there.seeds, *new]))
         else:
             _write(folder, settings)
         yield OpenRun(read_run(folder), lock)
+
+
+def settings_in(folder: Path) -> RunSettings | None:
+    """The settings of the run in a folder; None if there is none, or its file is damaged."""
+    try:
+        return read_record(folder / "settings.json", RunSettings)
+    except DataCorrupt:
+        return None
 
 
 def resume_command(folders: Sequence[Path]) -> str:
@@ -108,16 +117,16 @@ def _write_settings(folder: Path, settings: RunSettings) -> None:
 
 
 @contextmanager
-def _replaced(folder: Path, overwrite: bool) -> Iterator[None]:
+def _replaced(folder: Path, settings: RunSettings, overwrite: bool) -> Iterator[None]:
     """An empty folder. An older run is restored if the block raises before a seed has started."""
     backup = _backup(folder)
     try:
-        _make_room(folder, backup, overwrite)
+        _make_room(folder, backup, settings, overwrite)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         if isinstance(error, LamamlError):
             raise
-        raise InvalidArgument(f"--out {folder}: cannot be made ({error.strerror})") from error
+        raise InvalidArgument(f"{_out(folder)} cannot be made ({error.strerror})") from error
     try:
         yield
     except InUse:  # by another command, which made the folder at the same time
@@ -132,20 +141,27 @@ def _replaced(folder: Path, overwrite: bool) -> Iterator[None]:
         shutil.rmtree(backup, ignore_errors=True)
 
 
-def _make_room(folder: Path, backup: Path, overwrite: bool) -> None:
+def _make_room(folder: Path, backup: Path, settings: RunSettings, overwrite: bool) -> None:
     if folder.absolute() == Path.cwd():
-        raise InvalidArgument(f"--out {folder}: is the current folder; choose another")
+        raise InvalidArgument(f"{_out(folder)} is the current folder; choose another")
     if not folder.exists() or (folder.is_dir() and _never_started(folder)):
         return
     if not (folder / "settings.json").is_file():
-        raise InvalidArgument(f"--out {folder}: exists and is not a run folder; choose another")
+        raise InvalidArgument(f"{_out(folder)} exists and is not a run folder; choose another")
     if not overwrite:
+        there = settings_in(folder)
+        other = settings.differences(there) if there else ["its settings are damaged"]
+        which = f"another run ({', '.join(other)})" if other else "this run"
         raise InvalidArgument(
-            f"--out {folder}: holds a run already; `{resume_command([folder])}` continues it, "
-            "--overwrite replaces it"
+            f"{_out(folder)} holds {which} already; `{resume_command([folder])}` continues it, "
+            "--overwrite replaces it (from Python: overwrite=True)"
         )
     shutil.rmtree(backup, ignore_errors=True)
     folder.rename(backup)
+
+
+def _out(folder: Path) -> str:
+    return f"out = {str(folder)!r}:"
 
 
 def _never_started(folder: Path) -> bool:

@@ -49,6 +49,7 @@ class Summary:
     settings: Mapping[str, Any]
     changed: Sequence[str]
     threads: int
+    split: str  # the rows that accuracy was measured on
     facts_sha256: list[str | None]
     data: list[str | None]
     versions: Mapping[str, str]

@@ -4,56 +4,25 @@ Each process has its own threads, so a run's bits do not depend on how many run 
 """
 
 import contextlib
-import os
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, cast
 
 from lamaml._io import write_json
 from lamaml._records import to_json
 from lamaml.errors import Unwritable
+from lamaml.experiments.running.engines.process import (
+    STOP_SECONDS,
+    WorkerProcess,
+    worker_environment,
+)
 from lamaml.experiments.running.jobs import Ended, Event, Job, Refused, event_from_line
 from lamaml.experiments.storing.environment import num_cores
 from lamaml.experiments.storing.records import SeedState, SeedStatus, read_record
-
-STOP_SECONDS = 20.0  # for an update, perhaps its compilation, and a checkpoint
-
-# The worker sees the modules this process sees, and not those of the folder it is started in.
-_START = (
-    "import sys; sys.path[:] = sys.argv[1:]; "
-    "from lamaml.experiments.running.worker import main; main()"
-)
-# Large temporaries stay in the process's heap, on large pages: else the kernel hands them out anew,
-# page by page, at every update.
-_KEEP_MEMORY = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": "100000000000",
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-}
-
-
-def worker_environment(threads: int, compiled: str | None = None) -> dict[str, str]:
-    """The environment variables of a process that computes with this number of threads.
-
-    Args:
-      threads: of each matrix product.
-      compiled: a folder where processes share compiled programs; one that the user has named in
-        JAX_COMPILATION_CACHE_DIR takes precedence.
-    """
-    # NPROC is the number of threads XLA gives its CPU client.
-    names = ("NPROC", "PJRT_NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    variables = {**os.environ, **dict.fromkeys(names, str(threads)), **_KEEP_MEMORY}
-    if compiled is not None:
-        variables.setdefault("JAX_COMPILATION_CACHE_DIR", compiled)
-        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
-    return variables
 
 
 def default_processes(num_jobs: int, threads: int) -> int:
@@ -72,18 +41,25 @@ class LocalProcesses:
 
     def __init__(self, processes: int, threads: int = 1, locks: Sequence[int] = ()) -> None:
         self._processes, self._locks = processes, locks
-        self._compiled = tempfile.TemporaryDirectory(prefix="lamaml-")
-        self._variables = worker_environment(threads, self._compiled.name)
+        self._variables = worker_environment(threads)
         self._waiting = deque[Job]()
         self._workers: list[_Worker] = []
         self._messages: _Messages = SimpleQueue()
 
     def submit(self, job: Job) -> None:
-        """Start the job in a new process, or queue it if all processes are busy."""
-        if sum(worker.job is not None for worker in self._workers) < self._processes:
-            self._start().submit(job)
-        else:
+        """Give the job to an idle process or a new one; queue it if all processes are busy."""
+        if sum(worker.job is not None for worker in self._workers) >= self._processes:
             self._waiting.append(job)
+            return
+        idle = (w for w in self._workers if w.job is None and w.alive and not w.closing)
+        (next(idle, None) or self._start()).submit(job)
+
+    def cancel(self, job: Job) -> None:
+        """End a job; it writes a checkpoint first, and ends as interrupted."""
+        self._waiting = deque(other for other in self._waiting if other is not job)
+        for worker in self._workers:
+            if worker.job is job:
+                worker.close()
 
     def events(self) -> Iterator[tuple[Job, Event]]:
         """The events of the submitted jobs, until the last of them has ended."""
@@ -91,6 +67,7 @@ class LocalProcesses:
             worker, message = self._messages.get()
             job = worker.job
             if job is None:  # an idle worker has exited
+                worker.alive = not isinstance(message, _Exited)
                 continue
             if isinstance(message, Refused):
                 worker.job = None
@@ -111,10 +88,9 @@ class LocalProcesses:
         # A second Ctrl-C does not wait.
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             for worker in self._workers:
-                worker.process.wait(timeout=max(0.0, deadline - time.monotonic()))
+                worker.child.process.wait(timeout=max(0.0, deadline - time.monotonic()))
         for worker in self._workers:
             worker.shutdown()
-        self._compiled.cleanup()
 
     def _start(self) -> "_Worker":
         self._workers.append(_Worker(self._variables, self._messages, self._locks))
@@ -123,9 +99,9 @@ class LocalProcesses:
     def _finish(self, worker: "_Worker", ended: Ended) -> None:
         """Give the next job to the worker, or to a new one if it exits."""
         worker.job = None
+        worker.closing |= ended.status.state is SeedState.INTERRUPTED
         if self._waiting:
-            stays = worker.alive and ended.status.state is not SeedState.INTERRUPTED
-            (worker if stays else self._start()).submit(self._waiting.popleft())
+            self.submit(self._waiting.popleft())
 
 
 class _Exited:
@@ -136,56 +112,42 @@ class _Exited:
 
 
 class _Worker:
-    """A process that runs one job after the other."""
+    """A worker process that runs one job after the other, and a thread that reads its events."""
 
     def __init__(
         self, variables: Mapping[str, str], messages: "_Messages", locks: Sequence[int]
     ) -> None:
         self.job: Job | None = None
-        self.alive = True
-        self.process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", "-c", _START, *sys.path],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=variables,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,  # Ctrl-C is for the parent to handle
-            pass_fds=locks,
-        )
-        self._input = cast(IO[str], self.process.stdin)  # there, because it was asked for
-        self._output = cast(IO[str], self.process.stdout)
+        self.alive, self.closing = True, False
+        self.child = WorkerProcess(variables, locks)
         self._reader = threading.Thread(target=self._read, args=(messages,), daemon=True)
         self._reader.start()
 
     def submit(self, job: Job) -> None:
         """Send a job to the process."""
         self.job = job
-        with contextlib.suppress(BrokenPipeError):  # it has died: the reader will report it
-            self._input.write(job.to_line())
-            self._input.flush()
+        self.child.send(job.to_line())
 
     def close(self) -> None:
         """Have the process finish its update and exit."""
-        with contextlib.suppress(BrokenPipeError):
-            self._input.close()
+        self.closing = True
+        self.child.close()
 
     def shutdown(self) -> None:
         """Kill the process if it still runs; mark a job it could not end itself as interrupted."""
-        self.process.kill()
+        self.child.finish(0.0)
         self._reader.join()
         if self.job is not None:
-            _mark_interrupted(self.job.folder / "status.json")
+            mark_interrupted(self.job.folder / "status.json")
 
     def _read(self, messages: "_Messages") -> None:
-        with self._output as lines:
-            for line in lines:
-                if line.endswith("\n"):  # else it was killed while writing
-                    messages.put((self, event_from_line(line)))
-        messages.put((self, _Exited(self.process.wait())))
+        for line in self.child.lines():
+            messages.put((self, event_from_line(line)))
+        messages.put((self, _Exited(self.child.process.wait())))
 
 
-def _mark_interrupted(path: Path) -> None:
+def mark_interrupted(path: Path) -> None:
+    """Write that a seed was interrupted if its status still says that it runs."""
     if path.exists() and read_record(path, SeedStatus).state is SeedState.RUNNING:
         status = SeedStatus(SeedState.INTERRUPTED, "its process was ended")
         with contextlib.suppress(Unwritable):  # the disk may be why it ends
