@@ -52,9 +52,12 @@ def test_a_share_is_of_the_matrix_products_beside_it(monkeypatch, capsys) -> Non
     assert second["share"] == pytest.approx(second["gflop"] / 0.4 / second["gemm_gflops"])
 
 
-@pytest.mark.parametrize("path", updates.paths("mlp", "la_maml"))
-def test_an_update_is_a_real_one(path) -> None:
-    call = updates.update_call("mlp", "la_maml", "first", path)
+@pytest.mark.parametrize(
+    ("learner", "path"),
+    [("la_maml", "function_space"), ("la_maml", "general"), ("dark_la_maml", "function_space")],
+)
+def test_an_update_is_a_real_one(learner, path) -> None:
+    call = updates.update_call("mlp", learner, "first", path)
     losses = [float(call()["loss"]) for _ in range(3)]
     assert losses[2] < losses[0]  # it learns the same rows again and again
 
@@ -63,6 +66,7 @@ def test_every_part_is_of_a_known_learner() -> None:
     learners = {part.partition(" on the ")[0] for part in run.PARTS if " on " in part}
     assert learners <= set(LEARNERS)
     assert {"online", "er", "c_maml", "sync_la_maml", "la_er", "la_maml"} <= learners
+    assert {"der", "dark_la_maml"} <= learners
 
 
 def test_a_part_that_fails_is_named(monkeypatch) -> None:
@@ -91,16 +95,18 @@ def test_the_printed_table() -> None:
     records = [
         UpdateTime(1, "la_maml", "mlp", "first", "function_space", 2.0, 0.1, 0.01, 100.0, 0.5),
         UpdateTime(2, "la_maml", "mlp", "first", "function_space", 1.0, 0.1, 0.01, 190.0, 0.5),
-        EstimatorLatency(1, 2.4, 2.0, 0.3, 1.2, 7),
+        UpdateTime(1, "dark_la_maml", "mlp", "first", "function_space", 2.1, 0.1, 0.0, 100.0, 0.5),
+        EstimatorLatency(1, 2.4, 2.0, 0.3, 1.2, 7, 200),
     ]
     console = Console(width=200)
     with console.capture() as capture:
         console.print(Measurements.collect(records, Environment({})).terminal)
     text = capture.get()
+    assert "at most 1.05 times la_maml's time: MLP, first order, 1 thread" in text
     assert "100 GFLOP/s with 1, 190 GFLOP/s with 2 threads" in text
     assert "MLP la_maml first function space 0.1000 2.00 50 % 1.00 50 %" in " ".join(text.split())
     assert "partial_fit of 10 rows takes 2.40 ms, 1.20 times the bare update" in text
-    assert "takes 0.30 ms; 1,000 batch sizes compile 7 programs" in text
+    assert "takes 0.30 ms; 200 batch sizes compile 7 programs" in text
 
 
 def test_quick_measures_few_parts_with_one_number_of_threads(monkeypatch) -> None:
@@ -110,5 +116,7 @@ def test_quick_measures_few_parts_with_one_number_of_threads(monkeypatch) -> Non
     monkeypatch.setattr(run, "stalls", lambda rounds, calls, on_progress: [])
     monkeypatch.setattr(run.Environment, "here", lambda: Environment({}))
     run.measure(quick=True, on_progress=lines.append)
-    assert {line.split(", ", 1)[1].split()[0] for line in lines} == {"er", "la_maml"}
-    assert all(line.startswith("1 threads") for line in lines)
+    assert {line.split(": ", 1)[1].split()[0] for line in lines} == {"er", "la_maml"}
+    assert all(line.endswith(", 1 thread") for line in lines)
+    total = len(lines) + len(run.IMPORTS) + 3
+    assert [line.split(":")[0] for line in lines[:2]] == [f"1 of {total}", f"2 of {total}"]

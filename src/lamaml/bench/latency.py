@@ -15,7 +15,7 @@ from lamaml.learners import la_maml
 from lamaml.models import cross_entropy, mlp
 from lamaml.types import Batch
 
-NUM_SIZES = 1000
+NUM_SIZES = 200
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
@@ -38,6 +38,7 @@ def estimator_latency(threads: int) -> EstimatorLatency:
         predict_one_ms=1e3 * best["predict_one"],
         ratio=best["partial_fit"] / best["bare_update"],
         programs_compiled=programs_compiled(NUM_SIZES),
+        num_sizes=NUM_SIZES,
     )
 
 
@@ -68,7 +69,7 @@ def programs_compiled(num_sizes: int) -> int:
     jax.monitoring.register_event_duration_secs_listener(listen)
     x = np.random.default_rng(1).normal(size=(num_sizes, 3))
     y = np.arange(num_sizes) % 5
-    classifier = LaMAMLClassifier(hidden_sizes=(4,), learner_options={"inner_steps": 1})
+    classifier = LaMAMLClassifier(hidden_sizes=(4,), learner_options={"num_steps": 1})
     for size in range(1, num_sizes + 1):
         classifier.partial_fit(x[:size], y[:size], classes=range(5)).predict(x[:size])
     jax.monitoring.unregister_event_duration_listener(listen)

@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from lamaml._records import from_json
+from lamaml.bench.serving import ServingLoad
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.storing.environment import Environment
 
@@ -91,7 +92,8 @@ class EstimatorLatency:
       bare_update_ms: milliseconds of the compiled update alone.
       predict_one_ms: milliseconds of `predict` with one row.
       ratio: of `partial_fit` and the bare update.
-      programs_compiled: programs compiled for 1,000 different numbers of rows.
+      programs_compiled: programs compiled for calls with 1, 2, ... `num_sizes` rows.
+      num_sizes: how many numbers of rows that were.
     """
 
     threads: int
@@ -100,6 +102,7 @@ class EstimatorLatency:
     predict_one_ms: float
     ratio: float
     programs_compiled: int
+    num_sizes: int = 1000
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ class Stall:
     resident_mb: float
 
 
-Record = Stall | UpdateTime | MerTime | GemTime | CheckpointCost | EstimatorLatency
+Record = Stall | UpdateTime | MerTime | GemTime | CheckpointCost | EstimatorLatency | ServingLoad
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,7 @@ class Measurements:
       estimator: latency of the estimators.
       stalls: one per case and state of the cache.
       environment: versions, machine and revision.
+      serving: a server under load; empty where its packages are not installed.
     """
 
     gemm_gflops: Mapping[str, float]
@@ -145,6 +149,7 @@ class Measurements:
     estimator: Sequence[EstimatorLatency]
     stalls: Sequence[Stall]
     environment: Environment
+    serving: Sequence[ServingLoad] = ()
 
     @classmethod
     def collect(cls, records: Sequence[Record], environment: Environment) -> "Measurements":
@@ -165,7 +170,9 @@ class Measurements:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Measurements":
         """Reads what `to_json` returned."""
-        records = {name: [kind(**row) for row in value[name]] for name, kind in RECORDS.items()}
+        records = {
+            name: [kind(**row) for row in value.get(name, ())] for name, kind in RECORDS.items()
+        }
         environment = from_json(Environment, value["environment"])
         return cls(gemm_gflops=value["gemm_gflops"], environment=environment, **records)
 
@@ -225,11 +232,31 @@ class Measurements:
         lines += [
             f"LaMAMLClassifier, {row.threads} threads: partial_fit of 10 rows takes "
             f"{row.partial_fit_ms:.2f} ms, {row.ratio:.2f} times the bare update; predict of one "
-            f"row takes {row.predict_one_ms:.2f} ms; 1,000 batch sizes compile "
+            f"row takes {row.predict_one_ms:.2f} ms; {row.num_sizes:,} batch sizes compile "
             f"{row.programs_compiled} programs"
             for row in self.estimator
         ]
+        lines += [str(load) for load in self.serving]
+        ratios = self._dark_ratios()
+        if ratios:
+            most, case = max(ratios)
+            lines.append(f"dark_la_maml takes at most {most:.2f} times la_maml's time: {case}")
         return lines
+
+    def _dark_ratios(self) -> list[tuple[float, str]]:
+        """Returns an update of dark_la_maml over one of la_maml, and its case, for each case."""
+        ms = {
+            (row.learner, row.model, row.order, row.path, row.threads): row.ms
+            for row in self.updates
+        }
+        return [
+            (
+                value / ms["la_maml", model, order, path, threads],
+                f"{model.upper()}, {order} order, {threads} thread{'s' if threads > 1 else ''}",
+            )
+            for (learner, model, order, path, threads), value in ms.items()
+            if learner == "dark_la_maml" and ("la_maml", model, order, path, threads) in ms
+        ]
 
 
 def _case(row: UpdateTime) -> tuple[str, ...]:
@@ -258,6 +285,7 @@ RECORDS: dict[str, type[Any]] = {
     "checkpoints": CheckpointCost,
     "estimator": EstimatorLatency,
     "stalls": Stall,
+    "serving": ServingLoad,
 }
 """The record type of each list of `Measurements`."""
 KINDS = {kind: name for name, kind in RECORDS.items()}

@@ -4,18 +4,20 @@ Each learner has its own process, as in a run: where several share one, an updat
 take half as long again.
 """
 
+import itertools
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 
+from lamaml._compilation import use_compilation_cache
 from lamaml.bench.checkpoint_cost import checkpoint_cost
 from lamaml.bench.latency import estimator_latency
 from lamaml.bench.results import KINDS, RECORDS, Measurements, Record
-from lamaml.bench.stalls import CALLS, ROUNDS, stalls
+from lamaml.bench.serving import can_serve, serving_load
+from lamaml.bench.stalls import CALLS, IMPORTS, ROUNDS, stalls
 from lamaml.bench.updates import (
     LEARNERS_MEASURED,
     NETWORKS,
@@ -24,7 +26,7 @@ from lamaml.bench.updates import (
     paths,
     update_times,
 )
-from lamaml.experiments.running.engines.local import worker_environment
+from lamaml.experiments.running.engines.process import worker_environment
 from lamaml.experiments.storing.environment import Environment
 
 _START = (
@@ -42,6 +44,7 @@ PARTS: dict[str, Callable[[int], Sequence[Record]]] = {
     "gem": gem_times,
     "checkpoints": lambda threads: [checkpoint_cost(threads)],
     "estimator": lambda threads: [estimator_latency(threads)],
+    "serving": lambda threads: [serving_load()] if threads == 2 and can_serve() else [],
 }
 """(number of threads) -> records, for each part."""
 _QUICK_PARTS = ("er on", "la_maml on")
@@ -60,28 +63,39 @@ def measure(
       quick: only La-MAML and ER with the first number of threads, and three stalls, once each.
       on_progress: called with a line of text before each part.
     """
-    records: list[Record] = []
-    with tempfile.TemporaryDirectory(prefix="lamaml-") as compiled:
-        parts = [part for part in PARTS if not quick or part.startswith(_QUICK_PARTS)]
-        for count in threads[:1] if quick else threads:
-            for number, part in enumerate(parts, 1):
-                on_progress(f"{count} threads: {number} of {len(parts)}, {part}")
-                done = subprocess.run(  # noqa: S603
-                    [sys.executable, "-P", "-c", _START, part, str(count), *sys.path],
-                    env=worker_environment(count, compiled),
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    check=False,
-                )
-                if done.returncode:
-                    raise RuntimeError(f"measuring {part} with {count} threads failed")
-                records += [RECORDS[kind](**row) for kind, row in json.loads(done.stdout)]
+    counts = threads[:1] if quick else threads
+    parts = [part for part in PARTS if not quick or part.startswith(_QUICK_PARTS)]
     rounds, calls = (1, CALLS[:3]) if quick else (ROUNDS, CALLS)
-    records += stalls(rounds, calls, on_progress)
+    total = len(counts) * len(parts) + len(IMPORTS) + len(calls)
+    number = itertools.count(1)
+
+    def announce(line: str) -> None:
+        on_progress(f"{next(number)} of {total}: {line}")
+
+    records: list[Record] = []
+    for count in counts:
+        for part in parts:
+            announce(f"{part}, {count} thread{'s' if count > 1 else ''}")
+            records += _in_fresh_process(part, count)
+    records += stalls(rounds, calls, announce)
     return Measurements.collect(records, Environment.here())
+
+
+def _in_fresh_process(part: str, threads: int) -> list[Record]:
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-P", "-c", _START, part, str(threads), *sys.path],
+        env=worker_environment(threads),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"measuring {part} with {threads} threads failed")
+    return [RECORDS[kind](**row) for kind, row in json.loads(done.stdout)]
 
 
 def measure_part(part: str, threads: int) -> None:
     """Measures one of `PARTS` in this process, and prints its records as JSON."""
+    use_compilation_cache()
     records = PARTS[part](threads)
     json.dump([(KINDS[type(record)], asdict(record)) for record in records], sys.stdout)

@@ -47,7 +47,7 @@ def stalls(
       on_progress: called with a line of text before each case.
     """
     for case in (*IMPORTS, *calls):
-        on_progress(f"stalls: {case}")
+        on_progress(f"stall, {case}")
         yield _best(case, "off", "off", rounds)
         if case in calls:
             with tempfile.TemporaryDirectory(prefix="lamaml-") as folder:

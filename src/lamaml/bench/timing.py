@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 
-ROUNDS = 10
+ROUNDS = 6
 SECONDS_PER_ROUND = 0.1
 
 Call = Callable[[], Any]

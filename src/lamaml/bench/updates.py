@@ -3,7 +3,7 @@
 Matrix products are measured in turns with the update: noise slows both, and their ratio stays. The
 work of an update is what its own matrix products need, counted by `operations`; everything else it
 does is overhead. Where the first layer is affine in the data, a look-ahead has two paths with
-different work, and both are measured.
+different work; for La-MAML both are measured.
 
 Two comparisons stand beside the shares: ten examples of MER, as in its paper, against one glance of
 La-MAML at ten rows; and GEM after more and more tasks, whose cost grows with the tasks it has seen.
@@ -18,8 +18,8 @@ from lamaml.bench.operations import Operations, count_operations
 from lamaml.bench.results import GemTime, MerTime, UpdateTime
 from lamaml.bench.timing import Call, best_seconds
 from lamaml.learners import LEARNERS
-from lamaml.models import MODELS, cross_entropy, task_heads
-from lamaml.types import Batch, Learner, Loss, Model
+from lamaml.models import MODELS, Heads, NetworkLoss, cross_entropy, task_heads
+from lamaml.types import Batch, Learner, Model
 
 MATRIX_SIDE = 1024
 BATCH, REPLAY, MEMORY = 10, 10, 200
@@ -30,7 +30,8 @@ NETWORKS = tuple(ROW_SHAPE)
 FUNCTION_SPACE, GENERAL = "function_space", "general"
 GEM_TASKS = 20
 GEM_TASKS_SEEN = (1, 10, 20)
-_META = ("c_maml", "sync_la_maml", "la_maml")
+_META = ("c_maml", "sync_la_maml", "la_maml", "dark_la_maml")
+_DARK = ("der", "dark_la_maml")  # they store the network's answers
 _RATES: dict[str, dict[str, float]] = {
     "online": {"learning_rate": 0.01},
     "er": {"learning_rate": 0.01},
@@ -38,13 +39,17 @@ _RATES: dict[str, dict[str, float]] = {
     "sync_la_maml": {"initial_rate": 0.01, "outer_rate": 0.01, "hyper_rate": 0.01},
     "la_er": {"initial_rate": 0.01, "hyper_rate": 0.01},
     "la_maml": {"initial_rate": 0.01, "hyper_rate": 0.01},
+    "der": {"learning_rate": 0.01},
+    "dark_la_maml": {"initial_rate": 0.01, "hyper_rate": 0.01},
 }
 LEARNERS_MEASURED = tuple(_RATES)
 
 
 def paths(model: str, learner: str) -> tuple[str, ...]:
-    """Returns the paths that the look-ahead of a learner can take; the default one is first."""
-    return (FUNCTION_SPACE, GENERAL) if model == "mlp" and learner in _META else (GENERAL,)
+    """Returns the paths to measure: the default one and, for La-MAML on the MLP, the other."""
+    if model != "mlp" or learner not in _META:
+        return (GENERAL,)
+    return (FUNCTION_SPACE, GENERAL) if learner == "la_maml" else (FUNCTION_SPACE,)
 
 
 def update_times(model: str, learner: str, path: str, threads: int) -> list[UpdateTime]:
@@ -115,7 +120,7 @@ def gem_call(tasks_seen: int) -> Call:
     return repeated(algorithm, network, *batches)
 
 
-def problem(model: str, path: str = FUNCTION_SPACE) -> tuple[Model, Loss]:
+def problem(model: str, path: str = FUNCTION_SPACE) -> tuple[Model, NetworkLoss]:
     """Returns the network and loss of MNIST (`mlp`) or CIFAR-100 (`cnn`).
 
     Args:
@@ -124,8 +129,12 @@ def problem(model: str, path: str = FUNCTION_SPACE) -> tuple[Model, Loss]:
     """
     choice = {"function_space": path == FUNCTION_SPACE} if model == "mlp" else {}
     network = MODELS[model](ROW_SHAPE[model], NUM_OUTPUTS[model], **choice)
-    heads = task_heads(NUM_OUTPUTS[model], None if model == "mlp" else 5)
-    return network, cross_entropy(network, heads)
+    return network, cross_entropy(network, heads_of(model))
+
+
+def heads_of(model: str) -> Heads:
+    """Returns the heads of MNIST (`mlp`) or CIFAR-100 (`cnn`)."""
+    return task_heads(NUM_OUTPUTS[model], None if model == "mlp" else 5)
 
 
 def rows_of(model: str, count: int, task: int = 0) -> Batch:
@@ -150,7 +159,7 @@ def repeated(learner: Learner, network: Model, *batches: Batch) -> Call:
     return call
 
 
-def build(learner: str, model: str, order: str, loss: Loss) -> Learner:
+def build(learner: str, model: str, order: str, loss: NetworkLoss) -> Learner:
     """Returns a learner with the sizes of the paper."""
     settings: dict[str, Any] = dict(_RATES[learner])
     if learner != "online":
@@ -159,6 +168,8 @@ def build(learner: str, model: str, order: str, loss: Loss) -> Learner:
         settings["inner_steps"] = INNER_STEPS[model]
     if learner in _META:
         settings["first_order"] = order == "first"
+    if learner in _DARK:
+        settings |= {"apply": loss.apply, "heads": heads_of(model)}
     return LEARNERS[learner](loss, **settings)
 
 
