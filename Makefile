@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench results soak clean
+.PHONY: demo test check bench panel results docs soak clean
 
 demo: $(VENV)/.installed  ## train four learners on ten tasks of rotated digits; table and report.html
 	$(BIN)/lamaml demo --report report.html
@@ -20,11 +20,19 @@ check: $(VENV)/.installed-dev  ## formatting, lint, types, layers
 bench: $(VENV)/.installed  ## ms per update, as a share of the machine's matrix-product rate
 	$(BIN)/lamaml bench
 
-results: $(VENV)/.installed  ## rewrite docs/results.md and README's tables from docs/results/*.json
-	$(BIN)/python tools/results_documents.py
+panel: $(VENV)/.installed-dev  ## our estimators beside their rivals on streams of many kinds; panel/panel.html
+	$(BIN)/lamaml panel
 
-soak: $(VENV)/.installed-dev  ## kill runs 300 times, and compare their bits with those of uninterrupted runs
+results: $(VENV)/.installed  ## rewrite docs/results.md, docs/panel.md and README's tables from stored JSON
+	$(BIN)/python tools/results_documents.py
+	$(BIN)/python tools/panel_document.py
+
+docs: $(VENV)/.installed-docs  ## the documentation site, in site/; nothing is fetched to build it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+soak: $(VENV)/.installed-dev  ## kill runs 300 times and servers 50 times; compare their bits with others never killed
 	LAMAML_SOAK_KILLS=300 $(BIN)/python -m pytest tests/test_survival.py
+	LAMAML_SERVE_KILLS=50 $(BIN)/python -m pytest tests/serving/test_serve_kills.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,5 +48,9 @@ $(VENV)/.installed-dev: $(VENV)/bin/python pyproject.toml requirements.txt
 	$(PIP) -e ".[dev]"
 	touch $(VENV)/.installed $@
 
+$(VENV)/.installed-docs: $(VENV)/bin/python pyproject.toml requirements.txt
+	$(PIP) -e ".[docs]"
+	touch $@
+
 clean:  ## remove the environment and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

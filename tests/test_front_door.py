@@ -12,8 +12,9 @@ import lamaml
 
 PACKAGES = {"evaluation", "learners", "memory", "models", "streams", "testing"}
 FUNCTIONS = {
-    *("LaMAMLClassifier", "LaMAMLRegressor", "Schedule", "evaluate_prequential", "load_run"),
-    *("load_stream", "plot_forgetting", "plot_rates", "run", "train"),
+    *("LaMAMLClassifier", "LaMAMLRegressor", "Schedule", "compare", "evaluate_prequential"),
+    "load_run",
+    *("load_runs", "load_stream", "plot_forgetting", "plot_rates", "run", "sweep", "train"),
 }
 
 

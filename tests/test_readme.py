@@ -16,7 +16,13 @@ from lamaml.testing import check_learner
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-COMMANDS = re.findall(r"(?:^|`)lamaml ([a-z][^`#\n]*)", README, re.MULTILINE)
+COMMAND = re.compile(r"(?:^|`)lamaml ([a-z][^`#\n]*)", re.MULTILINE)
+COMMANDS = COMMAND.findall(README)
+MANY_RUNS = [
+    command.replace("$SLURM_ARRAY_TASK_ID", "7")
+    for command in COMMAND.findall((ROOT / "docs/many_runs.md").read_text("utf-8"))
+    if "…" not in command and len(command.split()) > 1
+]
 
 
 def test_the_readme_has_blocks_and_commands():
@@ -45,7 +51,7 @@ def test_the_learner_of_contributing_keeps_the_contract():
     check_learner(page["my_learner"], learning_rate=0.1)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS + MANY_RUNS)
 def test_a_command_is_understood(command):
     name, *words = shlex.split(command)
     typer.main.get_command(app).commands[name].make_context(name, words)

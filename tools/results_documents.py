@@ -6,9 +6,9 @@ docs/results.md begins with the Jinja template `results_introduction.md`. One se
 docs/results follows, with its note from `results_notes.toml`, and then all update times of
 docs/bench.json, the output of `lamaml bench --json`. In README.md and docs/speed.md, the text
 between `<!-- NAME -->` and `<!-- end -->` is replaced: `la_maml` by the cells of La-MAML in Tables
-1 and 3, `bench` by the update times of La-MAML and ER, `speed_updates` by those of all learners,
-`speed_stalls` by the waits for compilers. A test fails when the documents differ from what this
-writes.
+1 and 3, `beyond` by the successor beside its rivals, `bench` by the update times of La-MAML,
+`speed_updates` by those of all learners, `speed_stalls` by the waits for compilers. A test fails
+when the documents differ from what this writes.
 """
 
 import json
@@ -34,7 +34,7 @@ from lamaml.experiments.reproduction.targets import TARGETS
 from lamaml.experiments.storing.environment import PACKAGES
 
 _HERE = Path(__file__).parent
-_README_LEARNERS = ("la_maml", "er")  # whose update times README.md shows
+_README_LEARNERS = ("la_maml",)  # whose update times README.md shows
 
 
 def results_page(outcomes: Mapping[str, Outcome], measured: Measurements) -> str:
@@ -61,6 +61,7 @@ def with_tables(text: str, outcomes: Mapping[str, Outcome], measured: Measuremen
     """
     blocks = {
         "la_maml": _la_maml(outcomes),
+        "beyond": _beyond(outcomes),
         "bench": _bench(measured, _README_LEARNERS),
         "speed_updates": _bench(measured),
         "speed_stalls": measured.stall_table.markdown if measured.stalls else "Not measured yet.",
@@ -104,21 +105,21 @@ def _la_maml(outcomes: Mapping[str, Outcome]) -> str:
         for cell in outcome.cells
         if cell.learner == "la_maml" and cell.is_whole
     }
-    rows = [
-        _la_maml_row(cell, found.get((target, cell.column)))
+    cells = [
+        (cell, found.get((target, cell.column)))
         for target in ("table1", "table3")
         for cell in TARGETS[target].cells(scale_named("full"))
         if cell.recipe.learner == "la_maml"
     ]
+    rows = [_la_maml_row(cell, result) for cell, result in cells if result is not None]
+    missing = [cell.column for cell, result in cells if result is None]
     header = ["data", "seeds", "RA", "paper", "verdict", "BTI", "paper", "verdict"]
-    return Table("la_maml", "La-MAML", header, rows).markdown
+    table = Table("la_maml", "La-MAML", header, rows).markdown
+    return f"{table}\n\nNot run at full size yet: {'; '.join(missing)}." if missing else table
 
 
-def _la_maml_row(cell: Cell, found: CellResult | None) -> list[str]:
+def _la_maml_row(cell: Cell, found: CellResult) -> list[str]:
     paper = cell.recipe.published
-    if found is None:
-        row = [cell.column, "–", "not run at full size yet", published(paper.get("ra")), "–"]
-        return [*row, "–", published(paper.get("bti")), "–"]
     data = cell.column if found.is_paper_size else f"{cell.column} (part of the archive)"
     row = [data, str(found.statuses.count("finished"))]
     for metric in ("ra", "bti"):
@@ -126,6 +127,18 @@ def _la_maml_row(cell: Cell, found: CellResult | None) -> list[str]:
         verdict = found.verdicts.get(metric, "–")
         row += [spread(ours.mean, ours.sd), published(paper.get(metric)), verdict]
     return row
+
+
+def _beyond(outcomes: Mapping[str, Outcome]) -> str:
+    """Returns RA of the successor and its rivals at the same number of rows, one row per stream."""
+    cells = [c for o in outcomes.values() if o.target == "beyond" for c in o.cells if c.is_whole]
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    found = {(cell.column, cell.row): cell.ra for cell in cells}
+    table = []
+    for column in dict.fromkeys(cell.column for cell in cells):
+        spreads = (found.get((column, row)) for row in rows)
+        table.append([column, *("–" if s is None else spread(s.mean, s.sd) for s in spreads)])
+    return Table("beyond", "Beyond the paper", ["data", *rows], table).markdown
 
 
 def _bench(measured: Measurements, learners: Sequence[str] | None = None) -> str:

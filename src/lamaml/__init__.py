@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         plot_forgetting,
         plot_rates,
     )
-    from lamaml.experiments.running.run import load_run, run
+    from lamaml.experiments.reporting.comparison import compare
+    from lamaml.experiments.running.run import run, sweep
+    from lamaml.experiments.storing.loading import load_run, load_runs
     from lamaml.streams import load_stream
     from lamaml.training import Schedule, train
 
@@ -31,10 +33,12 @@ __all__ = [
     "LaMAMLRegressor",
     "Schedule",
     "__version__",
+    "compare",
     "evaluate_prequential",
     "evaluation",
     "learners",
     "load_run",
+    "load_runs",
     "load_stream",
     "memory",
     "models",
@@ -42,6 +46,7 @@ __all__ = [
     "plot_rates",
     "run",
     "streams",
+    "sweep",
     "testing",
     "train",
 ]
@@ -49,12 +54,15 @@ _HOMES = {
     "LaMAMLClassifier": "lamaml.estimators",
     "LaMAMLRegressor": "lamaml.estimators",
     "Schedule": "lamaml.training",
+    "compare": "lamaml.experiments.reporting.comparison",
     "evaluate_prequential": "lamaml.estimators",
-    "load_run": "lamaml.experiments.running.run",
+    "load_run": "lamaml.experiments.storing.loading",
+    "load_runs": "lamaml.experiments.storing.loading",
     "load_stream": "lamaml.streams",
     "plot_forgetting": "lamaml.estimators",
     "plot_rates": "lamaml.estimators",
     "run": "lamaml.experiments.running.run",
+    "sweep": "lamaml.experiments.running.run",
     "train": "lamaml.training",
 }
 
