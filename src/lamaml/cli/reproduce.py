@@ -64,7 +64,11 @@ def reproduce(
         "reproduction"
     ),
     record: Annotated[
-        Path | None, typer.Option(help="Also store the results as small JSON files in this folder.")
+        Path | None,
+        typer.Option(
+            help="Also store the results as small JSON files in this folder. Cells recorded there "
+            "by other machines stay."
+        ),
     ] = None,
     stored: Annotated[
         bool, typer.Option("--stored", help="Run nothing; write tables of the finished cells.")

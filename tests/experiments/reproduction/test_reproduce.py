@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lamaml.experiments.reproduction.outcomes import Outcome, read_outcomes
 from lamaml.experiments.reproduction.run import render_page
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import TARGETS
+from lamaml.experiments.storing.records import read_record
 from processes import kill_all
 from results_documents import results_page, with_tables
 
@@ -175,6 +177,27 @@ def test_stored_runs_nothing_and_writes_what_has_finished(killed, tmp_path: Path
     assert found["missing"] == []
     assert (tmp_path / "quick/report.html").is_file()
     assert finished(tmp_path / "cells") == before
+
+
+def test_recorded_cells_of_another_machine_stay(killed, tmp_path: Path) -> None:
+    def recorded(folders: Iterable[Path], machine: str, record: str = "record") -> Outcome:
+        out = tmp_path / machine
+        (out / "cells").mkdir(parents=True)
+        for folder in folders:
+            (out / "cells" / folder.name).symlink_to(folder)
+        words = ["reproduce", "table2", "--scale", "quick", "--stored", "--out", str(out)]
+        with pytest.raises(SystemExit):
+            cli.main([*words, "--record", str(tmp_path / record)])
+        return read_record(tmp_path / record / "table2-quick.json", Outcome)
+
+    folders = list((killed[0] / "cells").iterdir())
+    whole = recorded(folders, "all", "whole")
+    first, second = (cell.cell for cell in whole.cells[:2])
+    assert len(recorded([f for f in folders if f.name.startswith(first)], "one").cells) == 1
+    both = recorded([f for f in folders if f.name.startswith(second)], "two")
+    assert list(both.cells) == list(whole.cells[:2])
+    assert len(both.missing) == 2
+    assert recorded([], "none").cells == both.cells
 
 
 @needs_chromium

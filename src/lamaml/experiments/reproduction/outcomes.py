@@ -72,6 +72,29 @@ def collect(request: Request, target: Target, store: Path) -> Outcome:
     )
 
 
+def with_recorded(outcome: Outcome, cells: Sequence[Cell], path: Path) -> Outcome:
+    """Returns the outcome with the cells of an earlier record whose runs are elsewhere by now.
+
+    Args:
+      outcome: what the runs at hand gave.
+      cells: what was requested; a recorded cell of another name is not kept.
+      path: the earlier record; it need not exist.
+    """
+    if not path.exists():
+        return outcome
+    earlier = read_record(path, Outcome)
+    known = {(each.row, each.column, each.cell): each for each in [*earlier.cells, *outcome.cells]}
+    keys = [(cell.row, cell.column, cell.training) for cell in cells]
+    results = [known[key] for key in keys if key in known]
+    return replace(
+        outcome,
+        cells=results,
+        missing=[f"{key[0]}, {key[1]}" for key in keys if key not in known],
+        claims=judge(outcome.target, results),
+        versions=sorted({*earlier.versions, *outcome.versions}),
+    )
+
+
 def read_outcomes(folder: Path) -> dict[str, Outcome]:
     """Returns the outcomes in a folder by the stem of their files, in the paper's order.
 

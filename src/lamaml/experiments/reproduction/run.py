@@ -26,7 +26,12 @@ from lamaml.experiments.reporting.page import templates
 from lamaml.experiments.reporting.tables import counted
 from lamaml.experiments.reproduction.cells import SIZES, Cell, num_updates
 from lamaml.experiments.reproduction.figures import figures
-from lamaml.experiments.reproduction.outcomes import Outcome, collect, read_outcomes
+from lamaml.experiments.reproduction.outcomes import (
+    Outcome,
+    collect,
+    read_outcomes,
+    with_recorded,
+)
 from lamaml.experiments.reproduction.request import Request
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.running.console import failures, run_with_progress
@@ -57,7 +62,8 @@ def reproduce(
       out: the folder for cells, tables, figures and the page.
       console: shows the progress.
       workers: where the runs are made; None for one local process per core.
-      record: another folder for the outcomes' JSON; None for none.
+      record: another folder for the outcomes' JSON; None for none. Cells that an earlier record
+        has, and whose runs are not in `out`, stay in it.
       stored_only: run nothing; write the outcomes of the cells that have finished.
 
     Raises:
@@ -85,7 +91,8 @@ def write_outcomes(request: Request, out: Path, record: Path | None = None) -> l
         outcome = collect(request, target, out / "cells")
         outcome.write(folder / f"{target.name}.json")
         if record is not None:
-            outcome.write(record / f"{request.label(target)}.json")
+            path = record / f"{request.label(target)}.json"
+            with_recorded(outcome, request.cells(target), path).write(path)
         for table in tables(outcome):
             table.write(folder)
         for drawing in figures(outcome):
