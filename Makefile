@@ -30,9 +30,10 @@ results: $(VENV)/.installed  ## rewrite docs/results.md, docs/panel.md and READM
 docs: $(VENV)/.installed-docs  ## the documentation site, in site/; nothing is fetched to build it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-soak: $(VENV)/.installed-dev  ## kill runs 300 times and servers 50 times; compare their bits with others never killed
+soak: $(VENV)/.installed-dev  ## kill runs 300 times, servers 50 times and a study of 20 trials; compare with others never killed
 	LAMAML_SOAK_KILLS=300 $(BIN)/python -m pytest tests/test_survival.py
 	LAMAML_SERVE_KILLS=50 $(BIN)/python -m pytest tests/serving/test_serve_kills.py
+	LAMAML_TUNE_TRIALS=20 $(BIN)/python -m pytest tests/experiments/running/test_tuning.py -k killed
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

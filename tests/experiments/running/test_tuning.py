@@ -1,4 +1,7 @@
-"""The search for settings: on validation rows only, resumed without repeating a trial."""
+"""The search for settings: on validation rows only, resumed without repeating a trial.
+
+LAMAML_TUNE_TRIALS is the number of trials of the killed study (default 4; `make soak` has 20).
+"""
 
 import json
 import os
@@ -28,6 +31,7 @@ pytestmark = [
     pytest.mark.usefixtures("compiled"),
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
 ]
+TRIALS = int(os.environ.get("LAMAML_TUNE_TRIALS", "4"))
 SMALL = ("--samples", "60", "--set", "glances=1", "--set", "epochs=5", "--tasks", "2")
 
 
@@ -63,22 +67,23 @@ def test_a_bad_start_is_left_behind(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_a_killed_study_goes_on_and_repeats_no_trial(tmp_path: Path) -> None:
     out = tmp_path / "study"
-    words = ["tune", "digits_rotations", "er", *SMALL, "--trials", "4", "--out", str(out)]
+    words = ["tune", "digits_rotations", "er", *SMALL, "--trials", str(TRIALS), "--out", str(out)]
     command = [sys.executable, "-m", "lamaml", *words, "--processes", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not (out / "study.json").exists() or len(read_study(out).trials) < 2:
+    while not (out / "study.json").exists() or len(read_study(out).trials) < TRIALS // 2:
         assert process.poll() is None
         time.sleep(0.02)
     kill_all(process.pid)
     process.communicate()
     before = read_study(out).trials
     times = {path: path.stat().st_mtime_ns for path in out.glob("trials/*/seed-0/status.json")}
-    ended = {number: times[out / f"trials/{number}/seed-0/status.json"] for number in (0, 1)}
+    numbers = [trial.number for trial in before]
+    ended = {number: times[out / f"trials/{number}/seed-0/status.json"] for number in numbers}
     with pytest.raises(SystemExit) as ending:
         main(words)
     assert ending.value.code == 0
     after = read_study(out).trials
-    assert [trial.number for trial in after] == [0, 1, 2, 3]
+    assert [trial.number for trial in after] == list(range(TRIALS))
     assert list(after[: len(before)]) == list(before)
     for number, made in ended.items():
         assert (out / f"trials/{number}/seed-0/status.json").stat().st_mtime_ns == made
