@@ -12,6 +12,7 @@ from lamaml.cli.shared import (
     Json,
     Processes,
     Samples,
+    Threads,
     print_error,
     print_json,
     print_table,
@@ -74,6 +75,7 @@ def reproduce(
         bool, typer.Option("--stored", help="Run nothing; write tables of the finished cells.")
     ] = False,
     processes: Processes = None,
+    threads: Threads = 1,
     engine: Engine = "local",
     address: Address = None,
     as_json: Json = False,
@@ -97,9 +99,8 @@ def reproduce(
     from lamaml.experiments.running.engines import Workers
 
     wanted = targets_named(targets)
-    request = Request(
-        wanted, scale_named(scale), seeds, tasks, samples, sorted({*(rate or ())}), only or ()
-    )
+    rates = sorted({*(rate or ())})
+    request = Request(wanted, scale_named(scale), seeds, tasks, samples, rates, only or (), threads)
     try:
         found = reproduction.reproduce(
             request,

@@ -16,6 +16,7 @@ from lamaml.cli.shared import (
     Processes,
     Samples,
     Tasks,
+    Threads,
     show_runs,
     show_sweep,
     with_progress,
@@ -100,7 +101,7 @@ def run(
     engine: Engine = "local",
     address: Address = None,
     log: Log = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads per worker process.")] = 1,
+    threads: Threads = 1,
     checkpoint_every: Annotated[
         int | None,
         typer.Option(

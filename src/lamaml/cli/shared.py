@@ -19,6 +19,7 @@ Out = Annotated[Path | None, typer.Option(help="Run folder (default: a new folde
 Processes = Annotated[
     int | None, typer.Option(min=1, help="Worker processes (default: one per core or CPU).")
 ]
+Threads = Annotated[int, typer.Option(min=1, help="Threads per worker process.")]
 Engine = Annotated[
     str, typer.Option(help="local (processes on this machine) or ray (a Ray cluster).")
 ]

@@ -13,6 +13,7 @@ from lamaml.cli.shared import (
     Json,
     Processes,
     Samples,
+    Threads,
     print_error,
     print_json,
     print_table,
@@ -93,7 +94,7 @@ def tune(
         Path | None, typer.Option(help="Folder of the study (default: a new folder in runs/).")
     ] = None,
     processes: Processes = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads per worker process.")] = 1,
+    threads: Threads = 1,
     engine: Engine = "local",
     address: Address = None,
     as_json: Json = False,

@@ -78,7 +78,7 @@ def test_a_name_is_of_settings_size_data_and_version(one: Cell, monkeypatch) -> 
         one.with_recipe(probes=("alignment",)).name,
     ]
     assert len(set(names)) == len(names)
-    assert replace(one, row="x", column="y").sized(num_seeds=3).name == one.name
+    assert replace(one, row="x", column="y").sized(num_seeds=3, threads=2).name == one.name
     assert one.with_recipe(published={}, preset="paper").name == one.name
     with monkeypatch.context() as patch:
         patch.setitem(RESULTS_VERSIONS, "la_maml", 2)

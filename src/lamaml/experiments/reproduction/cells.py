@@ -107,6 +107,7 @@ class Cell:
         num_seeds: int | None = None,
         num_tasks: int | None = None,
         num_samples: int | None = None,
+        threads: int | None = None,
     ) -> "Cell":
         """Returns the cell with other sizes; None keeps a size."""
         first = self.settings.seeds[0]
@@ -115,6 +116,7 @@ class Cell:
             seeds=range(first, first + (num_seeds or self.num_seeds)),
             num_tasks=num_tasks or self.settings.num_tasks,
             num_samples=num_samples or self.settings.num_samples,
+            threads=threads or self.settings.threads,
         )
         return replace(self, settings=settings)
 

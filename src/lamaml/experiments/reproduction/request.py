@@ -24,6 +24,7 @@ class Request(NamedTuple):
       rates: replace those of the scale in the robustness figures; () keeps them.
       only: filters. A cell matches a filter if every word of it begins a word of the cell's
         method, data, learner or benchmark. () for all cells.
+      threads: threads per worker process; a cell that was begun keeps its number.
     """
 
     targets: Sequence[Target]
@@ -33,6 +34,7 @@ class Request(NamedTuple):
     num_samples: int | None = None
     rates: Sequence[float] = ()
     only: Sequence[str] = ()
+    threads: int = 1
 
     @property
     def options(self) -> list[tuple[str, str]]:
@@ -62,7 +64,7 @@ class Request(NamedTuple):
         scale = self.scale._replace(rates=tuple(self.rates) or self.scale.rates)
         sizes = {"num_tasks": self.num_tasks, "num_samples": self.num_samples}
         return [
-            cell.sized(num_seeds=self.num_seeds, **sizes)
+            cell.sized(num_seeds=self.num_seeds, threads=self.threads, **sizes)
             for cell in target.cells(scale)
             if self._matches(cell)
         ]
