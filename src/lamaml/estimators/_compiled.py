@@ -23,6 +23,7 @@ from lamaml.estimators._config import (
     build_network,
 )
 from lamaml.learners.inner_loop import not_unrolled
+from lamaml.memory import Memory, memories_in
 from lamaml.types import Batch, Params, State
 
 BLOCK = 32
@@ -152,20 +153,29 @@ def has_outputs(config: Config) -> bool:
 def _update(
     config: Config,
     state: State,
+    memories: dict[str, Memory],
     inputs: LossInputs,
     batch: Batch,
     is_finite: bool | jax.Array,
     key: jax.Array,
-) -> tuple[State, jax.Array]:
+) -> tuple[State, dict[str, Memory], jax.Array]:
     with not_unrolled():
         learner = build_learner(config, inputs, num_rows=len(batch.y))
+        state = state._replace(**memories)
         state, info = learner.update(state, batch, jax.random.wrap_key_data(key))
-    return state, is_finite & jnp.isfinite(info["loss"])
+    return *split_memories(state), is_finite & jnp.isfinite(info["loss"])
 
 
-update = QuickJit(_update, donated=(1,))
-"""(config, state, inputs, batch, is_finite, key): the state after one update, which overwrites the
-old one, and whether this and all earlier losses are finite."""
+update = QuickJit(_update, donated=(2,))
+"""(config, state, memories, inputs, batch, is_finite, key): the state and its memories after one
+update, and whether this and all earlier losses are finite. Only memories are overwritten: of these
+an update changes a few rows, while it writes new weights anyway."""
+
+
+def split_memories(state: State) -> tuple[State, dict[str, Memory]]:
+    """Return a state without its memories, and these by the name of their fields."""
+    memories = memories_in(state)
+    return state._replace(**dict.fromkeys(memories)), memories
 
 
 def network_shaped(state: State) -> dict[str, Params]:

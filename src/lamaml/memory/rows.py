@@ -44,7 +44,11 @@ class StoredRows(NamedTuple):
 
 def memories_in(state: State) -> dict[str, Memory]:
     """Return the memories among the fields of a learner's state, by field name."""
-    return {name: part for name, part in state._asdict().items() if isinstance(part, Memory)}
+    return {
+        name: part
+        for name, part in state._asdict().items()
+        if hasattr(part, "held") and isinstance(part, Memory)  # the protocol alone is slow to check
+    }
 
 
 def stored_rows(memory: Memory) -> StoredRows:
