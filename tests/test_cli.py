@@ -520,6 +520,10 @@ def test_bench_prints_what_was_measured(lamaml: Lamaml, monkeypatch: pytest.Monk
                 "predict_one_ms": 0.3,
                 "programs_compiled": 7,
                 "num_sizes": 200,
+                "learner": "auto",
+                "num_columns": 50,
+                "program_ms": 2.6,
+                "partial_fit_frame_ms": None,
             }
         ],
         "stalls": [

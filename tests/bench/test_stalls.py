@@ -18,20 +18,28 @@ def test_an_import_is_timed_in_a_fresh_process():
 def test_a_call_is_timed_without_and_with_a_filled_cache(monkeypatch):
     asked = []
 
-    def fresh(case, setting):
+    def fresh(case, setting, bytecode):
+        assert os.path.isdir(bytecode)
         asked.append((case, setting == "off" or os.path.isdir(setting)))
         return float(len(asked)), 100.0
 
     monkeypatch.setattr(room, "_in_fresh_process", fresh)
     found = list(stalls(rounds=2, calls=CALLS[:1]))
+    assert len(asked) == 1 + 4 + 5  # bytecode, imports, the call
     assert asked[-5:] == [(CALLS[0], True)] * 5  # two without, one to fill, two with
-    assert [(row.cache, row.seconds) for row in found[-2:]] == [("off", 5.0), ("warm", 8.0)]
+    assert [(row.cache, row.seconds) for row in found[-2:]] == [("off", 6.0), ("warm", 9.0)]
 
 
 def test_a_call_after_the_first():
     (_, _, off, warm) = stalls(rounds=1, calls=("second partial_fit",))
     assert off.seconds > 0
     assert warm.seconds > 0
+
+
+def test_bytecode_is_written_once_whatever_the_environment_says(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    room._in_fresh_process(IMPORTS[0], "off", str(tmp_path))
+    assert list(tmp_path.rglob("__init__.cpython-*.pyc"))
 
 
 def test_a_case_that_fails_is_named():

@@ -116,7 +116,11 @@ def test_quick_measures_few_parts_with_one_number_of_threads(monkeypatch) -> Non
     monkeypatch.setattr(run, "stalls", lambda rounds, calls, on_progress: [])
     monkeypatch.setattr(run.Environment, "here", lambda: Environment({}))
     run.measure(quick=True, on_progress=lines.append)
-    assert {line.split(": ", 1)[1].split()[0] for line in lines} == {"er", "la_maml"}
+    assert {line.split(": ", 1)[1].split()[0] for line in lines} == {
+        "er",
+        "la_maml",
+        "LaMAMLClassifier,",
+    }
     assert all(line.endswith(", 1 thread") for line in lines)
     total = len(lines) + len(run.IMPORTS) + 3
     assert [line.split(":")[0] for line in lines[:2]] == [f"1 of {total}", f"2 of {total}"]

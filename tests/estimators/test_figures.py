@@ -2,10 +2,15 @@
 
 import figures
 import jax
+import numpy as np
 import pytest
 from small_streams import blobs, classifier
 
+from lamaml import LaMAMLClassifier
+from lamaml.bench import latency
 from lamaml.bench.latency import estimator_latency, programs_compiled
+from lamaml.estimators import _compiled
+from lamaml.estimators._config import build_learner
 
 
 def test_a_budget_is_kept_to_the_byte(capsys):
@@ -33,21 +38,40 @@ def test_sizes_of_calls_share_few_programs():
 
 def test_latencies_are_measured_beside_the_bare_update(monkeypatch):
     """How long they are `lamaml bench` says, on a quiet machine."""
-    seconds = {"partial_fit": 0.003, "bare_update": 0.002, "predict_one": 0.0005}
+    seconds = {"partial_fit": 0.003, "bare_update": 0.002, "program": 0.0025, "predict_one": 0.0005}
+    seconds["frame"] = 0.004
 
     def call_each(calls):
         for call in calls.values():
-            call()
+            jax.block_until_ready(call())
+            jax.block_until_ready(call())
         return {name: seconds[name] for name in calls}
 
     monkeypatch.setattr("lamaml.bench.latency.best_seconds", call_each)
-    monkeypatch.setattr("lamaml.bench.latency.programs_compiled", lambda num_sizes: num_sizes)
-    found = estimator_latency(threads=1)
+    found = estimator_latency("la_maml", 20, threads=1, num_programs=3)
     assert found.partial_fit_ms == pytest.approx(3.0)
     assert found.bare_update_ms == pytest.approx(2.0)
     assert found.ratio == pytest.approx(1.5)
     assert found.predict_one_ms == pytest.approx(0.5)
-    assert found.programs_compiled == found.num_sizes == 200
+    assert (found.learner, found.num_columns, found.programs_compiled) == ("la_maml", 20, 3)
+    assert "1.50 times the bare update, 1.20 times its own program" in str(found)
+
+
+def test_the_bare_update_does_what_the_classifier_does():
+    """Same work: its state ends where that of the classifier's program ends."""
+    x, y = np.random.default_rng(0).integers(0, 256, (10, 20), np.uint8), np.arange(10)
+    fitted = LaMAMLClassifier("er").partial_fit(x, y)._fitted
+    batch, inputs, state = latency._on_device(fitted, x, y)
+    key = _compiled.key_data(0, _compiled.Purpose.UPDATE)
+    learner = build_learner(fitted.config, inputs, num_rows=10)
+    bare, _ = learner.update(state, batch, jax.random.wrap_key_data(key))
+    parts = _compiled.split_memories(state)
+    ours, memories, is_finite = _compiled.update(fitted.config, *parts, inputs, batch, True, key)
+    assert is_finite
+    for one, other in zip(
+        jax.tree.leaves(bare), jax.tree.leaves(ours._replace(**memories)), strict=True
+    ):
+        assert np.allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.usefixtures("real_data")

@@ -84,16 +84,20 @@ class CheckpointCost:
 
 @dataclass(frozen=True)
 class EstimatorLatency:
-    """Calls of `LaMAMLClassifier` on rows like MNIST's.
+    """Calls of `LaMAMLClassifier` with 10 rows of pixels.
 
     Attributes:
       threads: per process.
-      partial_fit_ms: milliseconds of `partial_fit` with 10 rows.
-      bare_update_ms: milliseconds of the compiled update alone.
+      partial_fit_ms: milliseconds of `partial_fit`.
+      bare_update_ms: milliseconds of the same learner's update alone, compiled for speed.
       predict_one_ms: milliseconds of `predict` with one row.
       ratio: of `partial_fit` and the bare update.
       programs_compiled: programs compiled for calls with 1, 2, ... `num_sizes` rows.
       num_sizes: how many numbers of rows that were.
+      learner: name of the learner.
+      num_columns: per row.
+      program_ms: milliseconds of the program that `partial_fit` runs, which is compiled quickly.
+      partial_fit_frame_ms: milliseconds of `partial_fit` with a frame; None without pandas.
     """
 
     threads: int
@@ -103,6 +107,27 @@ class EstimatorLatency:
     ratio: float
     programs_compiled: int
     num_sizes: int = 1000
+    learner: str = "la_maml"
+    num_columns: int = 784
+    program_ms: float | None = None
+    partial_fit_frame_ms: float | None = None
+
+    def __str__(self) -> str:
+        """Returns the figures in one line."""
+        count = f"{self.threads} thread{'s' if self.threads > 1 else ''}"
+        frame, program = self.partial_fit_frame_ms, self.program_ms
+        from_frame = "" if frame is None else f" ({frame:.2f} ms from a frame)"
+        own = (
+            ""
+            if program is None
+            else f", {self.partial_fit_ms / program:.2f} times its own program"
+        )
+        return (
+            f'LaMAMLClassifier("{self.learner}"), {self.num_columns} columns, {count}: partial_fit '
+            f"of 10 rows takes {self.partial_fit_ms:.2f} ms{from_frame}, {self.ratio:.2f} times "
+            f"the bare update{own}; predict of one row takes {self.predict_one_ms:.2f} ms; "
+            f"{self.num_sizes:,} batch sizes compile {self.programs_compiled} programs"
+        )
 
 
 @dataclass(frozen=True)
@@ -135,7 +160,7 @@ class Measurements:
       mer: one per number of threads, as the next two.
       gem: also one per number of tasks seen.
       checkpoints: cost of checkpoints.
-      estimator: latency of the estimators.
+      estimator: one per learner, number of columns and number of threads.
       stalls: one per case and state of the cache.
       environment: versions, machine and revision.
       serving: a server under load; empty where its packages are not installed.
@@ -229,13 +254,7 @@ class Measurements:
             f"{100 * row.slower:.1f} %; writing one for CIFAR takes {row.cifar_ms:.0f} ms"
             for row in self.checkpoints
         ]
-        lines += [
-            f"LaMAMLClassifier, {row.threads} threads: partial_fit of 10 rows takes "
-            f"{row.partial_fit_ms:.2f} ms, {row.ratio:.2f} times the bare update; predict of one "
-            f"row takes {row.predict_one_ms:.2f} ms; {row.num_sizes:,} batch sizes compile "
-            f"{row.programs_compiled} programs"
-            for row in self.estimator
-        ]
+        lines += [str(row) for row in self.estimator]
         lines += [str(load) for load in self.serving]
         ratios = self._dark_ratios()
         if ratios:

@@ -14,7 +14,8 @@ from functools import partial
 
 from lamaml._compilation import use_compilation_cache
 from lamaml.bench.checkpoint_cost import checkpoint_cost
-from lamaml.bench.latency import estimator_latency
+from lamaml.bench.latency import LEARNERS as LATENCY_LEARNERS
+from lamaml.bench.latency import estimator_latencies
 from lamaml.bench.results import KINDS, RECORDS, Measurements, Record
 from lamaml.bench.serving import can_serve, serving_load
 from lamaml.bench.stalls import CALLS, IMPORTS, ROUNDS, stalls
@@ -43,11 +44,14 @@ PARTS: dict[str, Callable[[int], Sequence[Record]]] = {
     "mer": lambda threads: [mer_time(threads)],
     "gem": gem_times,
     "checkpoints": lambda threads: [checkpoint_cost(threads)],
-    "estimator": lambda threads: [estimator_latency(threads)],
+    **{
+        f"LaMAMLClassifier, {learner}": partial(estimator_latencies, learner)
+        for learner in LATENCY_LEARNERS
+    },
     "serving": lambda threads: [serving_load()] if threads == 2 and can_serve() else [],
 }
 """(number of threads) -> records, for each part."""
-_QUICK_PARTS = ("er on", "la_maml on")
+_QUICK_PARTS = ("er on", "la_maml on", "LaMAMLClassifier")
 
 
 def measure(
@@ -60,7 +64,8 @@ def measure(
 
     Args:
       threads: numbers of threads.
-      quick: only La-MAML and ER with the first number of threads, and three stalls, once each.
+      quick: only La-MAML, ER and the classifier with the first number of threads, and three
+        stalls, once each.
       on_progress: called with a line of text before each part.
     """
     counts = threads[:1] if quick else threads

@@ -8,7 +8,10 @@ from lamaml.cli.shared import Json, print_json, print_table
 
 EXAMPLES = ("lamaml bench", "lamaml bench --quick", "lamaml bench --json", "lamaml bench --ray")
 
-Quick = Annotated[bool, typer.Option("--quick", help="Measure only ER, La-MAML and three stalls.")]
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="Measure only ER, La-MAML, the classifier and three stalls."),
+]
 Ray = Annotated[
     bool, typer.Option("--ray", help="Measure only 8 short jobs on Ray and in local processes.")
 ]
