@@ -48,6 +48,7 @@ class ServingLoad:
       rows_per_second: rows learned per second, without predictions.
       bare_rows_per_second: the same rows, in the same batches, by the estimator alone.
       share: of the bare rate.
+      busy_rows_per_second: rows learned per second while the clients predict.
     """
 
     connections: int
@@ -60,6 +61,7 @@ class ServingLoad:
     rows_per_second: float
     bare_rows_per_second: float
     share: float
+    busy_rows_per_second: float
 
     def __str__(self) -> str:
         """Returns the figures in three lines."""
@@ -77,7 +79,8 @@ class ServingLoad:
             )
         ]
         learned = f"lamaml serve learns {self.rows_per_second:,.0f} rows per second"
-        lines.append(f"{learned}, {100 * self.share:.0f} % of the estimator alone")
+        busy = f"{self.busy_rows_per_second:,.0f} while these clients predict without pause"
+        lines.append(f"{learned}, {100 * self.share:.0f} % of the estimator alone, and {busy}")
         return "\n".join(lines)
 
 
@@ -105,7 +108,7 @@ def serving_load(seconds: float = 5.0, num_rows: int = 40_000) -> ServingLoad:
         server.learn(bodies, wait=True)
         rate = num_rows / (time.perf_counter() - clock)
         idle = server.predict(x[:100], seconds)
-        busy = _while_learning(server, x, y, seconds, rate)
+        busy, busy_rate = _while_learning(server, x, y, seconds, rate)
     bare = bare_rate(x, y)
     return ServingLoad(
         CONNECTIONS,
@@ -118,20 +121,23 @@ def serving_load(seconds: float = 5.0, num_rows: int = 40_000) -> ServingLoad:
         rows_per_second=rate,
         bare_rows_per_second=bare,
         share=rate / bare,
+        busy_rows_per_second=busy_rate,
     )
 
 
 def _while_learning(
     server: "_Server", x: np.ndarray, y: np.ndarray, seconds: float, rate: float
-) -> dict[str, float]:
-    """Return the latencies while rows wait to be learned all the time."""
+) -> tuple[dict[str, float], float]:
+    """Return the latencies while rows wait to be learned all the time, and rows per second."""
     needed = min(max(int(2 * rate * seconds), _MIN_WAITING), Settings().queue_rows)
     bodies = _bodies(np.resize(x, (needed, x.shape[1])), np.resize(y, needed))
     server.learn(bodies, wait=False)
+    before, clock = server.get("/report")["rows_learned"], time.perf_counter()
     found = server.predict(x[:100], seconds)
-    if not server.get("/report")["rows_waiting"]:
+    report, passed = server.get("/report"), time.perf_counter() - clock
+    if not report["rows_waiting"]:
         raise RuntimeError("the server had learned everything before the clients were done")
-    return found
+    return found, (report["rows_learned"] - before) / passed
 
 
 def _bodies(x: np.ndarray, y: np.ndarray) -> list[bytes]:
