@@ -166,7 +166,11 @@ print(jax.config.values["jax_compilation_cache_dir"])
 
 def run_with(folder, **variables):
     """Return the cache folder that a fresh process used, its warnings being errors."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+        if name in os.environ
+    }
     command = [sys.executable, "-W", "error", "-c", SCRIPT]
     environment = kept | {"HOME": str(folder)} | variables
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
