@@ -16,9 +16,10 @@ from lamaml.models.losses import (
     weighted_mean,
 )
 from lamaml.models.mlp import mlp
+from lamaml.models.resnet18 import resnet18
 from lamaml.types import Model
 
-MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn}
+MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn, "resnet18": resnet18}
 """Networks by name, each built as (input_shape, num_outputs, *, settings)."""
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "from_keras",
     "head_mask",
     "mlp",
+    "resnet18",
     "squared_error",
     "surprise",
     "task_heads",
