@@ -23,7 +23,7 @@ from processes import children, is_alive
 
 SMALL = ("--tasks", "2", "--samples", "30")
 KEYS = {
-    *("stream", "learner", "protocol", "preset", "seeds", "statuses", "diverged_at"),
+    *("stream", "learner", "model", "protocol", "preset", "seeds", "statuses", "diverged_at"),
     *(
         "ra",
         "bti",

@@ -4,6 +4,7 @@ import ast
 import re
 import shlex
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,6 +14,7 @@ import typer
 
 from lamaml.cli.app import app
 from lamaml.learners import LEARNERS
+from lamaml.models.torch_modules import INSTALL
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -53,15 +55,28 @@ def test_there_are_pages_and_commands():
     }
 
 
-@pytest.mark.parametrize("name", RUNNABLE)
-def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def run_blocks(name, needs_torch):
     mpl.use("Agg")
     page = {"__name__": "page"}
     for number, block in enumerate(blocks(OURS[name], "python"), 1):
-        exec(compile(block, f"docs/{name}, block {number}", "exec"), page)  # noqa: S102
+        if needs_torch or "torch" not in block:
+            exec(compile(block, f"docs/{name}, block {number}", "exec"), page)  # noqa: S102
     plt.close("all")
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_the_blocks_of_a_page_run(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(name, needs_torch=False)
     assert capsys.readouterr().out
+
+
+@pytest.mark.skipif(not find_spec("torchax"), reason=f"torchax is not installed: {INSTALL}")
+@pytest.mark.parametrize("name", [name for name in RUNNABLE if "import torch\n" in OURS[name]])
+def test_the_blocks_of_a_page_run_with_torch(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_blocks(name, needs_torch=True)
+    assert (tmp_path / "learned.pt").exists()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

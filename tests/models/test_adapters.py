@@ -10,7 +10,7 @@ import pytest
 
 from lamaml.errors import InvalidArgument
 from lamaml.learners import la_maml
-from lamaml.models import cross_entropy, from_equinox, from_flax, from_keras
+from lamaml.models import cross_entropy, from_equinox, from_flax, from_keras, from_torch
 from lamaml.types import Batch, Model
 
 os.environ["KERAS_BACKEND"] = "jax"  # before anything imports keras
@@ -318,6 +318,13 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(package, a
     message = rf"{package} is not installed: pip install lamaml\[networks\]"
     with pytest.raises(InvalidArgument, match=message):
         adapt()
+
+
+def test_without_torch_the_two_commands_are_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    commands = r'pip install torch==2\.13\.0, then pip install "lamaml\[torch\]"'
+    with pytest.raises(InvalidArgument, match=f"torch is not installed: {commands}"):
+        from_torch(None, X)
 
 
 def test_keras_without_its_default_backend_says_which_one_to_set(monkeypatch):

@@ -36,6 +36,7 @@ EXAMPLES = (
     "lamaml run arrays la_maml --set path=mine.npz --json > result.json",
     "lamaml run digits_rotations my_module:my_learner --set learning_rate=0.1",
     "lamaml run arrays la_maml --set path=mine.npz --model my_module:my_network",
+    "lamaml run cifar100 er --model resnet18 --set num_filters=32",
 )
 
 
@@ -65,7 +66,9 @@ def run(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="mlp, cnn or module:function. Default: the benchmark's network."),
+        typer.Option(
+            help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -106,7 +109,8 @@ def run(
         int | None,
         typer.Option(
             min=0,
-            help="Checkpoint every N updates (0: only at task ends). Default: 500, CNN 50.",
+            help="Checkpoint every N updates (0: only at task ends). Default: 500, CNN 50, "
+            "ResNet 10.",
         ),
     ] = None,
     as_json: Json = False,

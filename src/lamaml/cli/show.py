@@ -35,7 +35,9 @@ def show(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="mlp, cnn or module:function. Default: the benchmark's network."),
+        typer.Option(
+            help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -88,7 +88,9 @@ def tune(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="mlp, cnn or module:function. Default: the benchmark's network."),
+        typer.Option(
+            help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the study (default: a new folder in runs/).")

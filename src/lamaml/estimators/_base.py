@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import jax
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
@@ -53,6 +54,7 @@ from lamaml.estimators._validation import (
     read_weights,
 )
 from lamaml.estimators.report import Report, make_report
+from lamaml.types import Params
 
 BAD_ROWS = ("raise", "skip")
 
@@ -98,6 +100,14 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         """Rows seen and stored, learning rates, losses and forgetting, computed now."""
         choice = CHOICE if self.learner == AUTO else None
         return make_report(self._require_fitted(), self._num_bad_rows, self._seconds, choice)
+
+    @property
+    def params_(self) -> Params:
+        """The network's learned weights, copied: a pytree like that of the model's `init`.
+
+        They are weights for scaled inputs unless `scale` is False.
+        """
+        return jax.tree.map(np.array, self._require_fitted().learner_state.params)
 
     def warm_up(self, X: Any, y: Any) -> Self:
         """Compile all programs for calls like this one, and learn nothing.

@@ -17,6 +17,7 @@ from lamaml.models.losses import (
 )
 from lamaml.models.mlp import mlp
 from lamaml.models.resnet18 import resnet18
+from lamaml.models.torch_modules import from_torch, to_torch
 from lamaml.types import Model
 
 MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "cnn": cnn, "resnet18": resnet18}
@@ -32,11 +33,13 @@ __all__ = [
     "from_equinox",
     "from_flax",
     "from_keras",
+    "from_torch",
     "head_mask",
     "mlp",
     "resnet18",
     "squared_error",
     "surprise",
     "task_heads",
+    "to_torch",
     "weighted_mean",
 ]

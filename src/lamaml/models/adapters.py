@@ -1,4 +1,6 @@
-"""Adapters for networks of flax, equinox and keras. Any (init, apply) pair is a `Model` already.
+"""Adapters for networks of flax, equinox and keras; `torch_modules` has that for PyTorch.
+
+Any (init, apply) pair is a `Model` already.
 
 Weights are copied, because training reuses the buffers it is given. Parameters that are not trained
 (frozen layers, integers) are not part of the params.
@@ -71,7 +73,7 @@ def from_equinox(module: Any) -> Model:
         logits: jax.Array = jax.vmap(_join(params, fixed))(x)
         return logits
 
-    return Model(_given(weights), apply)
+    return Model(init_from(weights), apply)
 
 
 def from_keras(model: Any, example: Any | None = None) -> Model:
@@ -120,7 +122,7 @@ def from_keras(model: Any, example: Any | None = None) -> Model:
         logits: jax.Array = run(params, fixed, x, training=False)[0]
         return logits
 
-    return Model(_given(weights), apply)
+    return Model(init_from(weights), apply)
 
 
 def _from_linen(module: Any, example: Any, variables: Mapping[str, Any] | None) -> Model:
@@ -142,7 +144,7 @@ def _from_linen(module: Any, example: Any, variables: Mapping[str, Any] | None) 
         logits: jax.Array = module.apply({"params": _join(params, fixed), **others}, x)
         return logits
 
-    return Model(init if is_new else _given(weights), apply)
+    return Model(init if is_new else init_from(weights), apply)
 
 
 def _linen_changes(module: Any, params: Params, others: Params, example: Any) -> bool:
@@ -172,7 +174,7 @@ def _from_nnx(nnx: Any, module: Any, example: Any) -> Model:
         logits: jax.Array = nnx.merge(graph, _join(params, fixed), others, copy=True)(x)
         return logits
 
-    return Model(_given(weights), apply)
+    return Model(init_from(weights), apply)
 
 
 def _library(name: str) -> Any:
@@ -232,7 +234,7 @@ def _copy(tree: Params) -> Params:
     return jax.tree.map(lambda leaf: jnp.array(leaf) if hasattr(leaf, "dtype") else leaf, tree)
 
 
-def _given(weights: Params) -> Callable[[jax.Array], Params]:
+def init_from(weights: Params) -> Callable[[jax.Array], Params]:
     """Return an init that copies these weights: training reuses the buffers it is given."""
     kept = _copy(weights)
     return lambda key: _copy(kept)

@@ -1,13 +1,19 @@
-"""The catalogue lists every benchmark, learner and recipe."""
+"""The catalogue lists every benchmark, learner, network and recipe."""
 
 from lamaml.experiments.recipes import load as recipes
-from lamaml.experiments.recipes.catalogue import benchmarks, learners
+from lamaml.experiments.recipes.catalogue import benchmarks, learners, models
 from lamaml.learners import LEARNERS
+from lamaml.models import MODELS
 
 
 def test_learners_are_the_registered_ones() -> None:
     assert set(learners()) == set(LEARNERS)
     assert all(about.endswith(".") for about in learners().values())
+
+
+def test_models_are_the_registered_ones() -> None:
+    assert set(models()) == set(MODELS)
+    assert all(about.endswith(".") for about in models().values())
 
 
 def test_benchmarks_are_the_recipe_files() -> None:

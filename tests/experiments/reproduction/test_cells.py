@@ -75,6 +75,7 @@ def test_a_name_is_of_settings_size_data_and_version(one: Cell, monkeypatch) -> 
         one.with_recipe(settings={**one.recipe.settings, "hyper_rate": 0.2}).name,
         one.sized(num_tasks=5).name,
         one.sized(num_samples=5).name,
+        one.with_recipe(model="resnet18").name,
         one.with_recipe(probes=("alignment",)).name,
     ]
     assert len(set(names)) == len(names)

@@ -1,10 +1,10 @@
-"""The catalogue: benchmarks, learners and recipes, as data and as tables for a terminal."""
+"""The catalogue: benchmarks, learners, networks and recipes, as data and as tables."""
 
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -12,6 +12,7 @@ from rich.table import Table
 
 from lamaml.experiments.recipes import load
 from lamaml.learners import LEARNERS
+from lamaml.models import MODELS
 
 
 class Cell(NamedTuple):
@@ -35,8 +36,12 @@ class Benchmark(NamedTuple):
 
 def learners() -> dict[str, str]:
     """What each learner is, in one line, by name."""
-    docs = {name: sys.modules[built.__module__].__doc__ or "" for name, built in LEARNERS.items()}
-    return {name: docs[name].partition("\n")[0] for name in sorted(docs)}
+    return _first_lines(LEARNERS)
+
+
+def models() -> dict[str, str]:
+    """What each network is, in one line, by name."""
+    return _first_lines(MODELS)
 
 
 def benchmarks() -> list[Benchmark]:
@@ -52,15 +57,26 @@ def benchmarks() -> list[Benchmark]:
     ]
 
 
-def listing(benchmarks: Sequence[Benchmark], learners: Mapping[str, str]) -> RenderableType:
-    """Tables of benchmarks, learners and recipes."""
+def listing(
+    benchmarks: Sequence[Benchmark], learners: Mapping[str, str], models: Mapping[str, str]
+) -> RenderableType:
+    """Tables of benchmarks, learners, networks and recipes."""
     streams = _table("Benchmarks", "name", "what it is")
     for benchmark in benchmarks:
         streams.add_row(benchmark.name, benchmark.about)
     algorithms = _table("Learners", "name", "what it is")
     for name, about in learners.items():
         algorithms.add_row(name, about)
-    return Group(streams, algorithms, _recipes(benchmarks))
+    networks = _table("Networks (--model)", "name", "what it is")
+    for name, about in models.items():
+        networks.add_row(name, about)
+    return Group(streams, algorithms, networks, _recipes(benchmarks))
+
+
+def _first_lines(builders: Mapping[str, Callable[..., Any]]) -> dict[str, str]:
+    """The first line of each builder's module, by name."""
+    docs = {name: sys.modules[built.__module__].__doc__ or "" for name, built in builders.items()}
+    return {name: docs[name].partition("\n")[0] for name in sorted(docs)}
 
 
 def _cell(benchmark: str, protocol: str, learner: str) -> Cell:

@@ -70,7 +70,7 @@ def run(
       checkpoint_every: updates between checkpoints, 0 for task ends only; None for the default.
       overwrite: whether to replace an existing run in `out`.
       progress: whether to show progress on standard error.
-      model: "mlp", "cnn" or your own: as above; None for the benchmark's network.
+      model: "mlp", "cnn", "resnet18" or your own: as above; None for the benchmark's network.
       split: the rows that accuracy is measured on, "test" or "validation".
       engine: "local" for processes on this machine, or "ray" for a Ray cluster; `out` must then be
         on storage that every node sees.

@@ -9,7 +9,9 @@ had never been interrupted.
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -35,7 +37,7 @@ from lamaml.training.schedule import updates_per_task
 LOG = "diagnostics.jsonl"
 RATES = "rates"
 RATE_BINS = 60
-EVERY = {"mlp": 100, "cnn": 10}  # updates between two events: a second or two
+EVERY = {"mlp": 100, "cnn": 10, "resnet18": 1}  # updates between two events: a second or two
 
 
 def train_seed(
@@ -48,7 +50,7 @@ def train_seed(
       LamamlError: the checkpoint is of another run, or the disk is full.
     """
     stream, schedule, folder = experiment.stream, experiment.schedule, job.folder
-    every = EVERY.get(job.settings.recipe.model, min(EVERY.values()))
+    every = EVERY.get(job.settings.recipe.model, EVERY["cnn"])
     interval = job.settings.checkpoint_every or 0
     updates, origin = updates_per_task(stream, schedule), origin_of(job.settings, job.seed, stream)
     found = restore(experiment, job, origin)
@@ -151,13 +153,18 @@ def write_rates(folder: Path, at: Checkpoint) -> None:
     if rates is None:
         return
     layers = {}
-    for name, layer in rates.items():
-        values = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(layer)])
+    for name, leaves in groupby(jax.tree.leaves_with_path(rates), key=_layer):
+        values = np.concatenate([np.ravel(leaf) for _, leaf in leaves])
         counts, edges = np.histogram(np.maximum(values, 0.0), bins=RATE_BINS)
         layers[name] = {"low": edges[0], "high": edges[-1], "counts": counts}
     with writing(folder / RATES):
         (folder / RATES).mkdir(exist_ok=True)
     write_json(folder / RATES / f"task-{at.task}.json", layers)
+
+
+def _layer(leaf: tuple[Sequence[Any], Any]) -> str:
+    """The name of the layer that an array belongs to, in a pytree of any kind."""
+    return jax.tree_util.keystr(tuple(leaf[0][:1]), simple=True)
 
 
 def _num_made(at: Checkpoint | None, updates: Sequence[int]) -> int:

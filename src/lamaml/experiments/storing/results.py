@@ -140,6 +140,7 @@ class Run:
         return Summary(
             stream=recipe.benchmark,
             learner=recipe.learner,
+            model=recipe.model,
             protocol=recipe.protocol,
             preset=recipe.preset,
             seeds=[seed.seed for seed in self.seeds],

@@ -31,6 +31,7 @@ class Summary:
 
     stream: str
     learner: str
+    model: str
     protocol: str
     preset: str
     seeds: list[int]
