@@ -24,7 +24,7 @@ from lamaml.estimators._config import (
 )
 from lamaml.learners.inner_loop import not_unrolled
 from lamaml.memory import Memory, memories_in
-from lamaml.types import Batch, Params, State
+from lamaml.types import Batch, Model, Params, State
 
 BLOCK = 32
 """Rows per block of a prediction; it is fixed, so that no row's result depends on the others."""
@@ -90,9 +90,9 @@ def constants_on_host(function: Callable[..., Any], *args: Any) -> Any:
 def init_params(config: Config, seed: int) -> Params:
     """Return the initial weights; those of the default network are drawn on the host.
 
-    They have the distribution of `mlp`: normal, of variance 2 / inputs, and zero biases.
+    The latter have the distribution of `mlp`: normal, of variance 2 / inputs, and zero biases.
     """
-    if not isinstance(config.network, tuple):
+    if isinstance(config.network, Model) or callable(config.network):
         return _init_network(config, key_data(seed, Purpose.INIT))
     rng = np.random.default_rng((seed, Purpose.INIT))
     params = param_shapes(config)
