@@ -104,5 +104,7 @@ def test_a_misspelt_entry_point_is_suggested() -> None:
 def test_the_list_has_what_other_packages_add() -> None:
     found = json.loads(lamaml("list", "--json").stdout)
     assert found["learners"]["doubled"] == "from stranger:doubled"
+    assert found["models"]["narrow"] == "from stranger:narrow"
+    assert {"mlp", "cnn", "resnet18"} <= set(found["models"])
     assert "turned" in [stream["name"] for stream in found["streams"]]
     assert "from stranger:turned" in lamaml("list").stdout
