@@ -17,13 +17,17 @@ import pytest
 from browser import needs_chromium, opened
 
 from lamaml.errors import DataCorrupt, Unwritable
-from lamaml.experiments.reporting.figures import DARK, LIGHT, Drawing, export, picture, svg
+from lamaml.experiments.reporting.figures import Drawing, export, picture, svg
+from lamaml.experiments.reporting.heat_maps import accuracy_matrix
+from lamaml.experiments.reporting.line_plots import Series, curves, task_lines
 from lamaml.experiments.reporting.page import render, write_report
-from lamaml.experiments.reporting.plots import Series, curves, heat_map
+from lamaml.experiments.reporting.palette import DARK, LIGHT, colour_of
+from lamaml.experiments.reporting.sections import sections
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import pairs_table, spread
 from lamaml.experiments.storing.results import Run, read_run
 from lamaml.experiments.storing.summary import Spread
+from lamaml.learners import LEARNERS
 
 _VOID = {"meta", "link", "br", "img", "input", "hr", "source"}
 
@@ -47,7 +51,7 @@ def page(runs: list[Run]) -> str:
 
 
 def test_it_needs_nothing_else(page: str) -> None:
-    assert not re.search(r"https?:|<script|<link|@import|<iframe", page)
+    assert not re.search(r"https?:|<script .*src|<link|@import|<iframe|fetch\(", page)
     for source in re.findall(r'(?:src|srcset|href)="([^"]*)"', page):
         assert source.startswith(("#", "data:image/svg+xml;base64,"))
 
@@ -61,14 +65,47 @@ def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     assert "hyper_rate" in page
     assert "diverged, &lt;nan&gt;" in page
     layers = ("hidden_1", "hidden_2", "head")
-    assert page.count("<figcaption>") == 5 + 3 * (2 + len(layers))
-    assert all(page.count(f"<figcaption>Learning rates of {layer}<") == 3 for layer in layers)
+    assert page.count("<figcaption>") == page.count('role="img"') == 7 + 3 * (2 + len(layers))
+    captions = re.findall("<figcaption>rates of (.*?)<", page)
+    assert captions == 3 * ["hidden_1", "hidden_2", "head"]
+    assert page.count("Training loss") == page.count("accuracy against cost") == 2  # and its label
+
+
+def test_it_says_where_the_runs_are_from(page: str, runs: list[Run]) -> None:
+    for run in runs:
+        assert f"<td>{run.folder}</td>" in page
+        assert f"<td>{run.summary.seconds.compile:.1f}</td>" in page
+    revision = runs[0].environment.revision
+    assert revision is None or revision[:12] in page
+    assert re.search(r"<td>20\d\d-\d\d-\d\d \d\d:\d\d</td>", page)
+
+
+def test_the_best_of_each_column_is_bold(page: str, runs: list[Run]) -> None:
+    for metric in ("ra", "bti", "la", "fwt"):
+        spreads = [run.summary.metric(metric) for run in runs]
+        best = max(spreads, key=lambda found: found.mean or 0)
+        assert f"<b>{spread(best.mean, best.sd)}</b>" in page
+
+
+def test_joint_training_is_a_line_and_a_row(small_run: Run, tmp_path: Path) -> None:
+    whole = small_run.settings.recipe
+    settings = replace(small_run.settings, num_tasks=None, num_samples=None)
+    run = replace(small_run, settings=settings)
+    recipe = replace(whole, benchmark="joint_digits_rotations")
+    joint = replace(run, settings=replace(settings, recipe=recipe))
+    (section,) = sections([run, joint])
+    assert [entry.label for entry in section.joint] == ["joint training"]
+    drawing = svg(section.figures[0].draw)
+    assert ">chance<" in drawing
+    assert ">joint training<" in drawing
+    assert ">joint training<" not in svg(sections([run])[0].figures[0].draw)
+    assert len(sections([small_run, joint])) == 2  # of another size: a section of its own
 
 
 def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> None:
     write_report(runs, tmp_path / "page.html", tmp_path / "files")
     suffixes = [path.suffix for path in (tmp_path / "files").iterdir()]
-    assert suffixes.count(".svg") == suffixes.count(".pdf") == 20
+    assert suffixes.count(".svg") == suffixes.count(".pdf") == 22
     assert suffixes.count(".md") == suffixes.count(".tex") == suffixes.count(".csv") == 2
     drawing = (tmp_path / "files/digits_rotations-single-seen.svg").read_text()
     assert "#2f5fd0" in drawing  # the page's blue, in the light
@@ -140,17 +177,54 @@ def test_the_same_runs_give_the_same_page(page: str, runs: list[Run]) -> None:
 
 def test_figures_are_drawn_in_light_and_in_dark() -> None:
     values = np.random.default_rng(0).random((2, 1000))
-    draw = partial(curves, [Series(np.arange(1000), values, 0)], "updates", percent=False)
+    draw = partial(curves, [Series(np.arange(1000), values, 0)], "updates", quantity="positive")
     for palette, other in ((LIGHT, DARK), (DARK, LIGHT)):
         drawing = svg(draw, palette)
         assert palette.series[0] in drawing
         assert palette.soft in drawing
         assert other.series[0] not in drawing
         assert len(drawing) < 60_000
-    found = re.findall(r"base64,([^\"]+)\"", picture(Drawing("a", "<b>", (), draw)))
+    html = picture(Drawing("a", "<b>", (), draw))
+    found = re.findall(r"base64,([^\"]+)\"", html)
     dark, light = (base64.b64decode(document).decode() for document in found)
     assert (light, dark) == (svg(draw, LIGHT), svg(draw, DARK))
-    assert 'alt="&lt;b&gt;"' in picture(Drawing("a", "<b>", (), draw))
+    assert 'aria-label="&lt;b&gt;."' in html
+
+
+def test_axes_have_sensible_limits() -> None:
+    flat = np.full((2, 3), 0.1004)
+    flat[1] += 1e-6
+    tasks = np.array([1, 2, 3])
+    for quantity, low, high in (("accuracy", 0, 1), ("share", 0, 0.11), ("positive", 0, 0.11)):
+        plot = curves([Series(tasks, flat, 0)], "task", LIGHT, quantity=quantity)
+        assert plot.axes.get_ylim() == pytest.approx((low, high), abs=0.003)
+        plot.figure.draw_without_rendering()
+        assert plot.axes.yaxis.get_offset_text().get_text() == ""
+        assert [label.get_text() for label in plot.axes.get_xticklabels()] == ["1", "2", "3"]
+    wide = curves([Series(tasks, np.array([[0.0, 0.001, 0.9], [0.0, 0.0, 0.1]]), 0)], "task", LIGHT)
+    assert wide.axes.get_ylim() == (0, 1)  # the band is not: no share is negative
+
+
+def test_values_are_where_they_are_drawn() -> None:
+    """Places in a picture, found again from the dots of its SVG."""
+    one = Series(np.array([4.0]), np.array([[0.5]]), 0, "-", "er")
+    plot = curves([one], "task", LIGHT)
+    ((x, y, text),) = plot.places()
+    drawing = svg(partial(curves, [one], "task"))
+    width, height = map(float, re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing)[0])
+    marks = re.findall(r'<use xlink:href="#\w+" x="([\d.]+)" y="([\d.]+)"', drawing)
+    near = [(float(a) / width * 1000, float(b) / height * 1000) for a, b in marks]
+    assert any(abs(a - x) < 3 and abs(b - y) < 3 for a, b in near)
+    assert text == "er: 50.0 % (task: 4)"
+
+
+def test_each_learner_has_its_own_colour() -> None:
+    colours = [colour_of(learner) for learner in LEARNERS]
+    assert len({*colours}) == len(LEARNERS) == len({*LIGHT.series}) == len({*DARK.series})
+    matrix = partial(accuracy_matrix, np.full((2, 2), 1.0), colour=colour_of("er"))
+    lines = svg(partial(task_lines, np.full((2, 2), 1.0), colour=colour_of("er")))
+    assert LIGHT.series[colour_of("er")] in lines
+    assert svg(matrix) != svg(partial(accuracy_matrix, np.full((2, 2), 1.0)))
 
 
 def test_a_palette_is_a_list_of_css_variables() -> None:
@@ -159,13 +233,17 @@ def test_a_palette_is_a_list_of_css_variables() -> None:
 
 
 def test_large_matrices_are_drawn_without_numbers() -> None:
-    assert svg(partial(heat_map, np.full((2, 2), 0.25))).count(">25<") == 4
-    assert svg(partial(heat_map, np.full((30, 30), 0.25))).count(">25<") <= 2  # tick labels
+    drawing = svg(partial(accuracy_matrix, np.full((2, 2), 0.25)))
+    assert drawing.count(">25<") == 4
+    for label in ("tested on task", "after task", "accuracy", "100 %"):
+        assert f">{label}<" in drawing
+    drawing = svg(partial(accuracy_matrix, np.full((30, 30), 0.25)))
+    assert drawing.count(">25<") <= 2  # tick labels
 
 
 def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
     matrix = np.array([[0.21, 0.1, np.nan], [np.nan, 0.32, 0.1], [np.nan, np.nan, 0.43]])
-    drawing = svg(partial(heat_map, matrix))
+    drawing = svg(partial(accuracy_matrix, matrix))
     assert [drawing.count(f">{number}<") for number in (21, 32, 43)] == [3, 2, 1]
 
 
@@ -193,7 +271,7 @@ def test_what_was_there_stays_whole_where_the_new_cannot_be_written(
     with pytest.raises(Unwritable, match="No space left"):
         write_report(runs, tmp_path / "page.html")
     with pytest.raises(Unwritable, match="No space left"):
-        export(Drawing("figure", "", (), partial(heat_map, np.eye(2))), tmp_path)
+        export(Drawing("figure", "", (), partial(accuracy_matrix, np.eye(2))), tmp_path)
     found = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == {"page.html": "older", "figure.svg": "older"}
 
@@ -205,10 +283,21 @@ def test_latex_is_written_so_that_it_can_be_read() -> None:
 
 
 @needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1400])
-def test_it_fits_the_screen(page: str, width: int, tmp_path: Path) -> None:
-    found = opened(page, width, tmp_path)
+def test_it_fits_the_screen(page: str, width: int, scheme: str, tmp_path: Path) -> None:
+    found = opened(page, width, tmp_path, scheme)
     assert found["wide"] == width
     assert found["high"] > 900
     assert found["drawn"]
+    assert found["labelled"]
+    assert (found["scrolled"] > 0) == (width == 400)
     assert not found["console"]
+    palette = {"light": LIGHT, "dark": DARK}[scheme]
+    numbers = [int(palette.page[at : at + 2], 16) for at in (1, 3, 5)]
+    assert found["background"] == f"rgb({', '.join(map(str, numbers))})"
+    assert palette.soft in base64.b64decode(found["source"].partition(",")[2]).decode()
+    assert len(found["told"]) == page.count('role="img"')
+    for hover in found["told"]:
+        assert hover["shown"] == hover["wanted"] != ""
+        assert hover["gone"]

@@ -6,7 +6,7 @@ import pytest
 from cell_results import cell
 
 from lamaml import learners
-from lamaml.experiments.reporting.figures import LIGHT
+from lamaml.experiments.reporting.palette import LIGHT
 from lamaml.experiments.reproduction.beyond import (
     EQUAL_BYTES,
     SUCCESSOR,

@@ -15,6 +15,7 @@ from browser import needs_chromium, opened
 from lamaml import cli
 from lamaml._records import from_json
 from lamaml.bench import Measurements
+from lamaml.experiments.reproduction.figures import figures
 from lamaml.experiments.reproduction.outcomes import Outcome, read_outcomes
 from lamaml.experiments.reproduction.run import render_page
 from lamaml.experiments.reproduction.tables import tables
@@ -26,6 +27,7 @@ from results_documents import results_page, with_tables
 ROOT = Path(__file__).parents[3]
 PAPER = [name for name, target in TARGETS.items() if target.of_paper]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
+SMALL = ["--scale", "quick", "--tasks", "3", "--samples", "60"]
 TIMES = ("seconds", "train_seconds", "ms_per_update")
 
 
@@ -42,7 +44,7 @@ def finished(store: Path) -> dict[Path, tuple[int, bytes]]:
 
 def killed_after(num_files: int, out: Path) -> dict[Path, tuple[int, bytes]]:
     """Start everything, kill it with all it has started, and say what had been finished."""
-    command = [*COMMAND, "all", "--scale", "quick", "--out", str(out)]
+    command = [*COMMAND, "all", *SMALL, "--out", str(out)]
     with (out / "said").open("wb") as said, subprocess.Popen(command, stderr=said) as process:
         while len(finished(out / "cells")) < num_files:
             assert process.poll() is None, (out / "said").read_text()
@@ -59,7 +61,7 @@ def killed(
     out = tmp_path_factory.mktemp("reproduction")
     before = killed_after(60, out)
     done = subprocess.run(
-        [*COMMAND, "all", "--scale", "quick", "--out", str(out)],
+        [*COMMAND, "all", *SMALL, "--out", str(out)],
         capture_output=True,
         text=True,
         check=False,
@@ -96,7 +98,7 @@ def runs_announced(said: str) -> int:
 
 def test_it_ends_as_if_it_had_not_been_killed(killed, outcomes, tmp_path: Path) -> None:
     names = ["table4", "figure-lookahead"]
-    command = [*COMMAND, *names, "--scale", "quick", "--out", str(tmp_path)]
+    command = [*COMMAND, *names, *SMALL, "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True)
     for name in names:
         alone = json.loads((tmp_path / "quick" / f"{name}.json").read_text())
@@ -107,7 +109,7 @@ def test_a_third_time_nothing_is_computed_and_the_page_is_the_same(killed, capfd
     out, _, _ = killed
     page = (out / "quick/report.html").read_bytes()
     with pytest.raises(SystemExit) as ending:
-        cli.main(["reproduce", "all", "--scale", "quick", "--out", str(out), "--json"])
+        cli.main(["reproduce", "all", *SMALL, "--out", str(out), "--json"])
     assert ending.value.code == 0
     printed, said = capfd.readouterr()
     assert "nothing is computed again" in said
@@ -119,7 +121,7 @@ def test_a_target_made_again_leaves_the_others_on_the_page(killed, capfd) -> Non
     out, _, _ = killed
     page = (out / "quick/report.html").read_bytes()
     with pytest.raises(SystemExit):
-        cli.main(["reproduce", "table2", "--scale", "quick", "--out", str(out), "--json"])
+        cli.main(["reproduce", "table2", *SMALL, "--out", str(out), "--json"])
     assert json.loads(capfd.readouterr().out)["target"] == "table2"
     assert (out / "quick/report.html").read_bytes() == page
 
@@ -131,6 +133,10 @@ def test_every_cell_has_its_numbers(outcomes) -> None:
         for cell in outcome["cells"]:
             assert set(cell["statuses"]) <= {"finished", "diverged"}, (name, cell["row"])
             assert set(cell["verdicts"].values()) <= {"–"}  # digits are not the paper's data
+        assert {claim["verdict"] for claim in outcome["claims"]} <= {"not judged"}
+        read = from_json(Outcome, outcome)
+        assert "paper" not in tables(read)[0].header
+        assert all("digits_" in drawing.caption for drawing in figures(read))
     assert all(cell["measured"]["alignment"] for cell in outcomes["table4"]["cells"])
     assert outcomes["figure-lookahead"]["cells"][0]["measured"] is not None
     assert all(len(c["ra"]["values"]) == 2 for c in outcomes["table1"]["cells"])
@@ -150,7 +156,7 @@ def test_tables_and_figures_are_files_too(killed, outcomes) -> None:
 
 def test_more_seeds_keep_those_there_are(killed, tmp_path: Path) -> None:
     only = ["--only", "la-maml rotations"]
-    command = [*COMMAND, "table2", "--scale", "quick", *only, "--out", str(tmp_path)]
+    command = [*COMMAND, "table2", *SMALL, *only, "--out", str(tmp_path)]
     subprocess.run([*command, "--seeds", "1"], check=True, capture_output=True)
     before = finished(tmp_path / "cells")
     subprocess.run([*command, "--seeds", "2"], check=True, capture_output=True)
@@ -160,7 +166,7 @@ def test_more_seeds_keep_those_there_are(killed, tmp_path: Path) -> None:
 
 
 def test_stored_runs_nothing_and_writes_what_has_finished(killed, tmp_path: Path, capfd) -> None:
-    arguments = ["reproduce", "table2", "--scale", "quick", "--stored", "--json"]
+    arguments = ["reproduce", "table2", *SMALL, "--stored", "--json"]
     with pytest.raises(SystemExit) as ending:
         cli.main([*arguments, "--out", str(tmp_path)])
     assert ending.value.code == 0
@@ -200,14 +206,32 @@ def test_recorded_cells_of_another_machine_stay(killed, tmp_path: Path) -> None:
     assert recorded([], "none").cells == both.cells
 
 
+def test_at_quick_sizes_learners_learn_and_forget(tmp_path: Path) -> None:
+    """As in the demo: La-MAML retains more than ER, ER more than Online."""
+    only = ["--only", "online rotations", "--only", "er single cifar-100", "--only", "la-maml rot"]
+    command = [*COMMAND, "table1", "table3", "--scale", "quick", *only, "--seeds", "1"]
+    subprocess.run([*command, "--out", str(tmp_path)], check=True, capture_output=True)
+    cells = [
+        cell
+        for name in ("table1", "table3")
+        for cell in json.loads((tmp_path / f"quick/{name}.json").read_text())["cells"]
+    ]
+    found = {cell["learner"]: cell["ra"]["mean"] for cell in cells}
+    assert {cell["benchmark"] for cell in cells} == {"digits_rotations"}
+    assert found["la_maml"] > found["er"] + 2 > found["online"] + 10
+
+
 @needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1400])
-def test_the_page_fits_the_screen(outcomes, width: int, tmp_path: Path) -> None:
-    found = opened(
-        render_page([from_json(Outcome, found) for found in outcomes.values()]), width, tmp_path
-    )
+def test_the_page_fits_the_screen(outcomes, width: int, scheme: str, tmp_path: Path) -> None:
+    page = render_page([from_json(Outcome, found) for found in outcomes.values()])
+    found = opened(page, width, tmp_path, scheme)
     assert found["wide"] == width
     assert found["drawn"]
+    assert found["labelled"]
+    assert (found["scrolled"] > 0) == (width == 400)
+    assert all(hover["shown"] == hover["wanted"] != "" for hover in found["told"])
     assert not found["console"]
 
 

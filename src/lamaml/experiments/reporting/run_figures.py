@@ -1,17 +1,24 @@
 """The figures of runs: comparisons of runs on one benchmark, and figures of each run."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from lamaml.experiments.reporting.canvas import Level, Quantity
 from lamaml.experiments.reporting.figures import Drawing, Key
-from lamaml.experiments.reporting.plots import Series, curves, heat_map, histograms, task_lines
+from lamaml.experiments.reporting.heat_maps import accuracy_matrix, histograms
+from lamaml.experiments.reporting.line_plots import Series, curves, task_lines
+from lamaml.experiments.reporting.point_plots import Point, points
 from lamaml.experiments.storing.results import Run
 
 Points = tuple[np.ndarray, np.ndarray]
 """x, and y of shape (seeds, points)."""
+
+_SMOOTHED = 0.02  # share of a run over which its loss is averaged
+_NUM_BINS = 40
 
 
 class Line(NamedTuple):
@@ -28,59 +35,109 @@ class _Kind(NamedTuple):
     caption: str
     points: Callable[[Run], Points]
     x_label: str
-    percent: bool
+    quantity: Quantity
 
 
-def shared_figures(name: str, lines: Sequence[Line]) -> list[Drawing]:
+def shared_figures(name: str, lines: Sequence[Line], levels: Sequence[Level] = ()) -> list[Drawing]:
     """Returns every figure that compares runs on one benchmark and has points to show.
 
     Args:
       name: the name of the benchmark.
       lines: one per run.
+      levels: lines for reference, in the figures of accuracies.
     """
     drawings = []
     for kind in _SHARED:
         found = [(line.key, *kind.points(line.run)) for line in lines if line.run.finished]
         shown = [(key, x, y) for key, x, y in found if y.size]
         if shown:
-            series = [Series(x, y, key.colour, key.dashes) for key, x, y in shown]
-            draw = partial(curves, series, kind.x_label, percent=kind.percent)
+            series = [Series(x, y, key.colour, key.dashes, key.word) for key, x, y in shown]
+            draw = partial(
+                curves,
+                series,
+                kind.x_label,
+                quantity=kind.quantity,
+                levels=levels if kind.quantity == "accuracy" else (),
+            )
             legend = [key for key, _, _ in shown]
             drawings.append(Drawing(f"{name}-{kind.name}", kind.caption, legend, draw))
-    return drawings
+    return [*drawings, *_cost(name, lines, levels)]
 
 
-def own_figures(name: str, run: Run) -> list[Drawing]:
+def own_figures(name: str, run: Run, colour: int = 0) -> list[Drawing]:
     """Returns the figures of one run: accuracy matrix, accuracy per task, rates per layer.
 
     Args:
       name: the name of the run among the others.
       run: without a finished seed it has no figures.
+      colour: of the learner, its number in `Palette.series`.
     """
     if not run.finished:
         return []
     matrix = _matrices(run).mean(axis=0)
+    learner = run.settings.recipe.learner
     drawings = [
-        Drawing(f"{name}-matrix", "Accuracy after each task", (), partial(heat_map, matrix)),
         Drawing(
-            f"{name}-tasks", "Accuracy of each task over time", (), partial(task_lines, matrix)
+            f"{name}-matrix",
+            f"{learner}: accuracy matrix",
+            (),
+            partial(accuracy_matrix, matrix, colour=colour),
+        ),
+        Drawing(
+            f"{name}-tasks",
+            f"{learner}: accuracy of each task",
+            (),
+            partial(task_lines, matrix, colour=colour),
         ),
     ]
-    for layer, (edges, shares) in _rate_histograms(run).items():
-        draw = partial(histograms, edges, shares, "tasks learned")
-        drawings.append(Drawing(f"{name}-rates-{layer}", f"Learning rates of {layer}", (), draw))
+    layers = _rate_histograms(run)
+    most = max((float(shares.max()) for _, shares in layers.values()), default=0.0)
+    for layer, (edges, shares) in layers.items():
+        draw = partial(histograms, edges, shares, most=most, colour=colour)
+        caption = f"{learner}: rates of {layer}"
+        drawings.append(Drawing(f"{name}-rates-{layer}", caption, (), draw))
     return drawings
 
 
+def in_network_order(layers: Sequence[str]) -> list[str]:
+    """Returns the layers from the input to the output.
+
+    >>> in_network_order(["convolution_10", "convolution_2", "head", "hidden_1"])
+    ['convolution_2', 'convolution_10', 'hidden_1', 'head']
+    """
+
+    def place(layer: str) -> tuple[int, list[int], str]:
+        kind = re.split(r"[_\d]", layer)[0]
+        first = {"convolution": 0, "head": 2}.get(kind, 1)
+        return first, [int(number) for number in re.findall(r"\d+", layer)], layer
+
+    return sorted(layers, key=place)
+
+
+def _cost(name: str, lines: Sequence[Line], levels: Sequence[Level]) -> list[Drawing]:
+    """RA against the training time, one point per run."""
+    marks = [
+        Point(line.key.word, found.seconds.train, found.ra.mean / 100, line.key.colour)
+        for line in lines
+        if (found := line.run.summary).ra.mean is not None
+    ]
+    if not marks:
+        return []
+    draw = partial(points, marks, "training seconds per seed", levels=levels)
+    return [Drawing(f"{name}-cost", "Retained accuracy against cost", (), draw)]
+
+
 def _rate_histograms(run: Run) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Returns (edges, shares per task) of every layer, over all finished seeds."""
+    """Returns (edges, shares per task) of every layer, over all finished seeds, on one scale."""
     seeds = [found for seed in run.finished if (found := seed.rates())]
     layers: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for name in seeds[0][0] if seeds else ():
-        high = max(task[name].high for tasks in seeds for task in tasks)
-        edges = np.linspace(0.0, max(high, 1e-9), 41)
-        num_tasks = min(len(tasks) for tasks in seeds)
-        counts = np.zeros((num_tasks, len(edges) - 1))
+    if not seeds:
+        return layers
+    highs = (layer.high for tasks in seeds for task in tasks for layer in task.values())
+    edges = np.linspace(0.0, max(*highs, 1e-9), _NUM_BINS + 1)
+    num_tasks = min(len(tasks) for tasks in seeds)
+    for name in in_network_order(list(seeds[0][0])):
+        counts = np.zeros((num_tasks, _NUM_BINS))
         for tasks in seeds:
             for number in range(num_tasks):
                 layer = tasks[number][name]
@@ -123,42 +180,51 @@ def _after_the_last(run: Run) -> Points:
 def _diagnostic(name: str) -> Callable[[Run], Points]:
     """Returns a function that gives a diagnostic at the updates where all seeds measured it."""
 
-    def points(run: Run) -> Points:
+    def points_of(run: Run) -> Points:
         found = [seed.diagnostics().get(name, np.empty(0)) for seed in run.finished]
         known = np.flatnonzero(np.isfinite(np.array(found)).all(axis=0))
         return known + 1, np.array(found)[:, known]
 
-    return points
+    return points_of
 
 
-def _over_updates(name: str, caption: str, diagnostic: str, *, percent: bool) -> _Kind:
-    return _Kind(name, caption, _diagnostic(diagnostic), "updates", percent)
+def _loss(run: Run) -> Points:
+    """The training loss, averaged over neighbouring updates."""
+    x, y = _diagnostic("loss")(run)
+    width = max(1, round(_SMOOTHED * len(x)))
+    count = len(x) // width
+    means = y[:, : count * width].reshape(len(y), count, width).mean(axis=2)
+    return x[width - 1 :: width][:count], means
+
+
+def _over_updates(name: str, caption: str, diagnostic: str, quantity: Quantity) -> _Kind:
+    return _Kind(name, caption, _diagnostic(diagnostic), "updates", quantity)
 
 
 _SHARED = (
-    _Kind("seen", "Accuracy on the tasks seen so far", _seen_so_far, "tasks learned", True),
-    _Kind("last", "Accuracy on each task, after the last", _after_the_last, "task", True),
+    _Kind("seen", "Accuracy on the tasks seen so far", _seen_so_far, "tasks learned", "accuracy"),
+    _Kind("last", "Accuracy on each task, after the last", _after_the_last, "task", "accuracy"),
     _Kind(
         "forgetting",
         "Forgetting: accuracy by age of the task",
         _forgetting,
         "tasks learned since",
-        True,
+        "accuracy",
     ),
-    _over_updates("rates", "Mean learning rate in use", "rate_mean", percent=False),
-    _over_updates("still", "Share of weights with a rate of 0", "rates_at_zero", percent=True),
+    _Kind(
+        "loss", "Training loss, averaged over fiftieths of the run", _loss, "updates", "positive"
+    ),
+    _over_updates("rates", "Mean learning rate in use", "rate_mean", "positive"),
+    _over_updates("still", "Share of weights with a rate of 0", "rates_at_zero", "share"),
     _over_updates(
-        "alignment",
-        "Cosine of new and replayed gradients, trunk",
-        "alignment_trunk",
-        percent=False,
+        "alignment", "Cosine of new and replayed gradients, trunk", "alignment_trunk", "signed"
     ),
-    _over_updates("inner", "Accuracy after the inner updates", "accuracy_inner", percent=True),
-    _over_updates("after", "Accuracy after the meta-update", "accuracy_after", percent=True),
+    _over_updates("inner", "Accuracy after the inner updates", "accuracy_inner", "accuracy"),
+    _over_updates("after", "Accuracy after the meta-update", "accuracy_after", "accuracy"),
     _over_updates(
         "between",
         "Cosine among the gradients of old tasks, trunk",
         "inter_task_cosine_trunk",
-        percent=False,
+        "signed",
     ),
 )

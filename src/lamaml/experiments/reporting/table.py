@@ -22,7 +22,8 @@ class Table(NamedTuple):
     """A table: the stem of its files, its title, its column names, its rows.
 
     With `records`, the CSV file holds these instead of the text: one row per record, numbers as
-    numbers, nothing for NaN and None.
+    numbers, nothing for NaN and None. On a page, the rows are grouped by the column `group`, and
+    the cells of `bold`, (row, column), are the best.
     """
 
     name: str
@@ -30,6 +31,23 @@ class Table(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     records: Sequence[Mapping[str, Any]] = ()
+    group: str = ""
+    bold: Sequence[tuple[int, int]] = ()
+
+    @property
+    def columns(self) -> list[int]:
+        """Returns the numbers of the columns that a page shows: all but that of the groups."""
+        return [number for number, name in enumerate(self.header) if not name or name != self.group]
+
+    @property
+    def groups(self) -> list[tuple[str, list[int]]]:
+        """Returns (name, numbers of rows) of each group, in order; one without a name if none."""
+        if not self.group:
+            return [("", list(range(len(self.rows))))]
+        column, found = list(self.header).index(self.group), dict[str, list[int]]()
+        for number, row in enumerate(self.rows):
+            found.setdefault(row[column], []).append(number)
+        return list(found.items())
 
     @property
     def terminal(self) -> rich.table.Table:

@@ -8,7 +8,7 @@ from typing import Any
 from lamaml._io import write_text
 from lamaml.experiments.reporting.figures import Drawing, Key
 from lamaml.experiments.reporting.page import templates
-from lamaml.experiments.reporting.plots import Marks, scatter
+from lamaml.experiments.reporting.point_plots import Marks, scatter
 from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import counted, spread
 from lamaml.experiments.storing.studies import Study, Trial, TrialState
@@ -98,8 +98,8 @@ def _marks(study: Study, finished: Sequence[Trial], name: str | None) -> list[Ma
 
     best = study.best
     others = [point(trial) for trial in finished if trial is not best]
-    found = [Marks(others, _COLOUR)] if others else []
-    return [*found, Marks([point(best)], _BEST)] if best is not None else found
+    found = [Marks(others, _COLOUR, "trial")] if others else []
+    return [*found, Marks([point(best)], _BEST, "best")] if best is not None else found
 
 
 def _text(value: Any) -> str:

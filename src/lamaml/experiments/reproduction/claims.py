@@ -1,7 +1,8 @@
 """The claims that the paper makes in words, each judged by the cells: pass, fail, not enough data.
 
 An order of two methods passes or fails only where the seeds tell the methods apart (Welch's test,
-one-sided, at 5 %). Ratios and ranges are compared with the numbers that the paper gives.
+one-sided, at 5 %). Ratios and ranges are compared with the numbers that the paper gives. Digits in
+place of the paper's data carry no verdict: not judged.
 """
 
 import statistics
@@ -18,6 +19,7 @@ Cells = Sequence[CellResult]
 Check = Callable[[Cells], tuple[bool | None, str]]
 """(cells) -> whether the claim holds, None if that is unknown, and the numbers behind it."""
 
+NOT_JUDGED = "not judged"
 WORDS = {True: "pass", False: "fail", None: "not enough data"}
 
 
@@ -30,7 +32,7 @@ class Claim(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A claim, its verdict (pass, fail, not enough data), and the numbers behind it."""
+    """A claim, its verdict (pass, fail, not enough data, not judged), and the numbers behind it."""
 
     claim: str
     verdict: str
@@ -43,7 +45,9 @@ def judge(target: str, cells: Cells) -> list[Judgement]:
     for claim in CLAIMS:
         if claim.target == target:
             holds, numbers = claim.check(cells)
-            found.append(Judgement(claim.text, WORDS[holds], numbers))
+            other_data = any(cell.is_stand_in for cell in cells)
+            verdict = NOT_JUDGED if other_data else WORDS[holds]
+            found.append(Judgement(claim.text, verdict, numbers))
     return found
 
 

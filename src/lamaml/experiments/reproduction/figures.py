@@ -1,34 +1,24 @@
 """The figures of the paper, drawn from outcomes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from lamaml.experiments.reporting.figures import Drawing, Key
-from lamaml.experiments.reporting.plots import Point, Series, curves, points, rate_map
+from lamaml.experiments.reporting.heat_maps import rate_map
+from lamaml.experiments.reporting.line_plots import Series, curves
+from lamaml.experiments.reporting.palette import colour_of
+from lamaml.experiments.reporting.point_plots import Point, points
+from lamaml.experiments.reporting.references import chance
 from lamaml.experiments.reproduction.outcomes import Outcome
 from lamaml.experiments.reproduction.results import CellResult
 from lamaml.experiments.reproduction.targets import RATES
 
 Cells = Sequence[CellResult]
 
-COLOURS = {
-    "La-MAML": 0,
-    "C-MAML": 1,
-    "Sync": 2,
-    "La-ER": 3,
-    "ER": 4,
-    "Online": 5,
-    "MER": 6,
-    "GEM": 7,
-    "A-GEM": 8,
-    "EWC": 9,
-    "iCaRL": 9,
-    "DER++": 1,
-    "Dark La-MAML": 3,
-}
-"""The colour of each method: its number in `Palette.series`."""
+_DASHES = ("-", "--", ":")
 
 
 def figures(outcome: Outcome) -> list[Drawing]:
@@ -42,14 +32,16 @@ def _look_ahead(cells: Cells) -> list[Drawing]:
     for cell in cells:
         if cell.measured.updates:
             x = np.array(cell.measured.updates)
-            inner, after = (
-                Series(x, cell.measured.curve(name), colour)
-                for name, colour in (("accuracy_inner", 6), ("accuracy_after", 0))
-            )
-            legend = [Key("at θ_K, after inner updates", inner.colour)]
-            legend.append(Key("at θ_0, after the meta-update", after.colour))
-            caption = f"{cell.row} on {cell.column}: accuracy on the tasks seen so far"
-            draw = partial(curves, [inner, after], "updates")
+            legend = [
+                Key("at θ_K, after inner updates", colour_of(cell.learner), "--"),
+                Key("at θ_0, after the meta-update", colour_of(cell.learner)),
+            ]
+            series = [
+                _series(x, cell.measured.curve(name), key)
+                for name, key in zip(("accuracy_inner", "accuracy_after"), legend, strict=True)
+            ]
+            caption = f"{cell.row} on {cell.data}: accuracy on the tasks seen so far"
+            draw = partial(curves, series, "updates", levels=chance(cell.benchmark))
             drawings.append(Drawing("figure-lookahead", caption, legend, draw))
     return drawings
 
@@ -60,20 +52,20 @@ def _inter_task(cells: Cells) -> list[Drawing]:
         values = cell.measured.curve("inter_task_cosine_trunk")
         if values.size:
             tasks = np.arange(3, 3 + values.shape[1])
-            series.append(Series(tasks, values, COLOURS[cell.row]))
-            legend.append(Key(cell.row, COLOURS[cell.row]))
+            legend.append(Key(cell.row, colour_of(cell.learner)))
+            series.append(_series(tasks, values, legend[-1]))
     if not series:
         return []
-    draw = partial(curves, series, "task t that is streaming", percent=False)
-    caption = "Mean cosine of the gradients of tasks 1 … t−1"
+    draw = partial(curves, series, "task t that is streaming", quantity="signed")
+    caption = f"Mean cosine of the gradients of tasks 1 … t−1, {cells[0].data}"
     return [Drawing("figure-intertask", caption, legend, draw)]
 
 
 def _robustness(cells: Cells) -> list[Drawing]:
     drawings = []
     for learner, rates in RATES.items():
-        series, legend, row = [], [], ""
-        for (symbol, name), colour in zip(rates.items(), (0, 1, 4), strict=False):
+        series, legend, shown = [], [], cells[:1]
+        for (symbol, name), dashes in zip(rates.items(), _DASHES, strict=False):
             found = {
                 cell.changed[name]: cell
                 for cell in cells
@@ -84,18 +76,22 @@ def _robustness(cells: Cells) -> list[Drawing]:
             if found:
                 x = np.array(sorted(found))
                 y = np.array([[(found[rate].ra.mean or 0.0) / 100 for rate in x]])
-                series.append(Series(x, y, colour))
-                legend.append(Key(symbol, colour))
-                row = next(iter(found.values())).row
+                legend.append(Key(symbol, colour_of(learner), dashes))
+                series.append(_series(x, y, legend[-1]))
+                shown = list(found.values())
         if series:
-            draw = partial(curves, series, "learning rate", log=True)
-            caption = f"{row}: RA as one rate varies, the others at their optimum"
+            levels = chance(shown[0].benchmark)
+            draw = partial(curves, series, "learning rate", log=True, levels=levels)
+            data = _varied_data(shown[0])
+            caption = f"{shown[0].row} on {data}: RA as one rate varies, the others as tuned"
             drawings.append(Drawing(f"figure-robustness-{learner}", caption, legend, draw))
     return drawings
 
 
 def _robustness_grid(cells: Cells) -> list[Drawing]:
     drawings = []
+    known = [cell.ra.mean / 100 for cell in cells if cell.ra.mean is not None]
+    limits = (min(known), max(known)) if known else None  # one scale for both
     for learner in ("c_maml", "la_maml"):
         (first, one), (second, other) = RATES[learner].items()
         found = [cell for cell in cells if cell.learner == learner]
@@ -108,22 +104,25 @@ def _robustness_grid(cells: Cells) -> list[Drawing]:
             if cell.ra.mean is not None:
                 where = ys.index(cell.changed[other]), xs.index(cell.changed[one])
                 values[where] = cell.ra.mean / 100
-        draw = partial(rate_map, values, xs, ys, (first, second))
-        caption = f"{found[0].row}: RA in percent over {first} and {second}"
+        colour = colour_of(learner)
+        draw = partial(rate_map, values, xs, ys, (first, second), limits=limits, colour=colour)
+        data = _varied_data(found[0])
+        caption = f"{found[0].row} on {data}: RA in percent over {first} and {second}"
         drawings.append(Drawing(f"figure-robustness-grid-{learner}", caption, [], draw))
     return drawings
 
 
 def _time(cells: Cells) -> list[Drawing]:
     marks = [
-        Point(cell.row, cell.mean_train_seconds, cell.ra.mean / 100, COLOURS[cell.row])
+        Point(cell.row, cell.mean_train_seconds, cell.ra.mean / 100, colour_of(cell.learner))
         for cell in cells
         if cell.mean_train_seconds is not None and cell.ra.mean is not None
     ]
     if not marks:
         return []
     draw = partial(points, marks, "training seconds per seed")
-    return [Drawing("figure-time", "RA against training time", [], draw)]
+    caption = f"RA against training time, {cells[0].data}"
+    return [Drawing("figure-time", caption, [], draw)]
 
 
 def _cost(cells: Cells) -> list[Drawing]:
@@ -134,17 +133,19 @@ def _cost(cells: Cells) -> list[Drawing]:
         for cell in cells:
             if cell.column == column and cell.ra.mean is not None:
                 lines.setdefault(cell.row, []).append(cell)
+        legend = [Key(row, colour_of(found[0].learner)) for row, found in lines.items()]
         series = [
-            Series(
+            _series(
                 np.array([cell.mean_train_seconds for cell in found], float),
                 np.array([[(cell.ra.mean or 0.0) / 100 for cell in found]]),
-                COLOURS[row],
+                key,
             )
-            for row, found in lines.items()
+            for found, key in zip(lines.values(), legend, strict=True)
         ]
-        legend = [Key(row, COLOURS[row]) for row in lines]
-        draw = partial(curves, series, "training seconds per seed")
-        caption = f"{column}: RA against training time, with more and more glances"
+        first = next(iter(lines.values()))[0]
+        levels = chance(first.benchmark)
+        draw = partial(curves, series, "training seconds per seed", levels=levels)
+        caption = f"{first.data}: RA against training time, with more and more glances"
         drawings.append(Drawing(f"figure-cost-{column.lower()}", caption, legend, draw))
     return drawings
 
@@ -152,17 +153,27 @@ def _cost(cells: Cells) -> list[Drawing]:
 def _dark_weight(cells: Cells) -> list[Drawing]:
     """RA on validation rows against λ, one line per stream."""
     series, legend = [], []
-    for colour, column in enumerate(dict.fromkeys(cell.column for cell in cells)):
+    columns = dict.fromkeys(cell.column for cell in cells)
+    for dashes, column in zip(_DASHES, columns, strict=False):
         found = {
             cell.changed["dark_weight"]: cell.ra.mean / 100
             for cell in cells
             if cell.column == column and cell.ra.mean is not None
         }
-        series.append(Series(np.array([*found]), np.array([[*found.values()]]), colour))
-        legend.append(Key(column, colour))
+        legend.append(Key(column, colour_of("dark_la_maml"), dashes))
+        series.append(_series(np.array([*found]), np.array([[*found.values()]]), legend[-1]))
     draw = partial(curves, series, "λ", log=True)
     caption = "RA of Dark La-MAML on validation rows, as λ varies"
     return [Drawing("figure-dark-weight", caption, legend, draw)] if series else []
+
+
+def _series(x: np.ndarray, values: np.ndarray, key: Key) -> Series:
+    return Series(x, values, key.colour, key.dashes, key.word)
+
+
+def _varied_data(cell: CellResult) -> str:
+    """Returns the data of a cell whose column is the rate that varies."""
+    return replace(cell, column="CIFAR-100").data
 
 
 _BUILDERS: dict[str, Callable[[Cells], list[Drawing]]] = {

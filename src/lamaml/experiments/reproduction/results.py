@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from lamaml._records import SPARSE
 from lamaml.evaluation.alignment import ALIGNMENTS
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.reporting.statistics import Sample, sample, verdict
 from lamaml.experiments.reproduction.cells import Cell, num_updates
-from lamaml.experiments.reproduction.scales import MNIST
+from lamaml.experiments.reproduction.scales import MNIST, is_stand_in
 from lamaml.experiments.storing.records import METRICS
 from lamaml.experiments.storing.results import Run, Seed
 from lamaml.experiments.storing.summary import Spread
@@ -82,6 +84,7 @@ class CellResult:
       train_seconds: one per finished seed.
       ms_per_update: milliseconds.
       measured: what the cell's probe measured.
+      date: when the last seed ended; None for results from before it was stored.
     """
 
     row: str
@@ -108,6 +111,7 @@ class CellResult:
     train_seconds: Sequence[float]
     ms_per_update: float | None
     measured: Measured
+    date: str | None = field(default=None, metadata=SPARSE)
 
     @classmethod
     def of_run(cls, cell: Cell, run: Run) -> "CellResult":
@@ -139,6 +143,7 @@ class CellResult:
             ],
             ms_per_update=_round(summary.ms_per_update),
             measured=_measured(recipe.probes, own.finished),
+            date=_date(own),
         )
         verdicts = {
             metric: verdict(
@@ -157,14 +162,27 @@ class CellResult:
     @property
     def is_whole(self) -> bool:
         """Whether all tasks and rows of the benchmark were learned, with the paper's settings."""
-        return not self.changed and not self.cut and self.num_tasks is self.num_samples is None
+        own_settings = not self.changed and not self.cut and not self.is_stand_in
+        return own_settings and self.num_tasks is self.num_samples is None
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether digits were learned in place of the paper's data."""
+        return is_stand_in(self.benchmark)
+
+    @property
+    def data(self) -> str:
+        """The data that was learned, and how much of it."""
+        sizes = {"tasks": self.num_tasks, "rows": self.num_samples}
+        words = [f"{size} {name}" for name, size in sizes.items() if size is not None]
+        name = f"{self.benchmark} as {self.column}" if self.is_stand_in else self.column
+        return f"{name} ({', '.join(words)})" if words else name
 
     @property
     def is_paper_size(self) -> bool:
         """Whether the cell is the paper's experiment, by its settings and its updates.
 
-        A stand-in benchmark always has settings that are cut. A part of an archive has fewer
-        updates than the whole.
+        A part of an archive has fewer updates than the whole.
         """
         train = self.seconds["train"]
         if not (self.is_whole and train and self.ms_per_update):
@@ -211,6 +229,13 @@ def _rounded(spread: Spread) -> Spread:
 
 def _round(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else round(value, 3)
+
+
+def _date(run: Run) -> str:
+    ends = [seed.folder / "status.json" for seed in run.seeds if seed.ended]
+    if not ends:
+        return "not ended"
+    return f"{datetime.fromtimestamp(max(path.stat().st_mtime for path in ends)):%Y-%m-%d %H:%M}"
 
 
 def _revision(run: Run) -> str:

@@ -33,6 +33,7 @@ from lamaml.experiments.reproduction.outcomes import (
     with_recorded,
 )
 from lamaml.experiments.reproduction.request import Request
+from lamaml.experiments.reproduction.summary import data_of, summary_table
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.running.console import failures, run_with_progress
 from lamaml.experiments.running.engines import Workers
@@ -104,11 +105,14 @@ def write_outcomes(request: Request, out: Path, record: Path | None = None) -> l
 
 def render_page(outcomes: Iterable[Outcome]) -> str:
     """Returns every table and figure on one self-contained HTML page."""
+    shown = list(outcomes)
     parts = [
         {"outcome": outcome, "tables": tables(outcome), "figures": figures(outcome)}
-        for outcome in outcomes
+        for outcome in shown
     ]
-    return templates().get_template("reproduction.html").render(parts=parts).strip() + "\n"
+    template = templates().get_template("reproduction.html")
+    page = template.render(parts=parts, summary=summary_table(shown), data_of=data_of)
+    return page.strip() + "\n"
 
 
 def seconds_per_seed(cell: Cell, pace: Pace) -> float:

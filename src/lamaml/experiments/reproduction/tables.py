@@ -9,6 +9,7 @@ from lamaml.experiments.reporting.table import Table
 from lamaml.experiments.reporting.tables import difference, published, spread
 from lamaml.experiments.reproduction.outcomes import Outcome
 from lamaml.experiments.reproduction.results import CellResult
+from lamaml.experiments.storing.records import METRICS
 
 PAPER_SECONDS = {
     "La-MAML": {"Rotations": (45.95, 0.38), "Permutations": (46.13, 0.42)},
@@ -29,10 +30,13 @@ def tables(outcome: Outcome) -> list[Table]:
     """Returns the table of a target and, if the paper makes claims about it, that of the claims."""
     build = _BUILDERS.get(outcome.target, _accuracies)
     header, rows = build(outcome.cells)
-    found = [Table(outcome.target, title_of(outcome), header, rows)]
+    group = next((name for name in ("data", "method") if _repeats(header, rows, name)), "")
+    table = Table(outcome.target, title_of(outcome), header, rows, group=group)
+    found = [table._replace(bold=_best(table, outcome.cells))]
     if outcome.claims:
         claims = [[c.verdict, c.claim, c.numbers] for c in outcome.claims]
-        header = ["", "claim", "ours"]
+        on_digits = any(cell.is_stand_in for cell in outcome.cells)
+        header = ["", "claim", "ours, on digits" if on_digits else "ours"]
         found.append(Table(f"{outcome.target}-claims", "Claims of the paper", header, claims))
     return found
 
@@ -42,14 +46,46 @@ def title_of(outcome: Outcome) -> str:
     return f"{outcome.target}: {outcome.title} ({outcome.scale}: {outcome.about})"
 
 
+def _repeats(header: Sequence[str], rows: Sequence[Sequence[str]], name: str) -> bool:
+    """Whether rows can be grouped by a column: some share a value of it, and not all have one."""
+    if name not in header:
+        return False
+    values = [row[header.index(name)] for row in rows]
+    return len({*values}) < len(values)
+
+
+def _best(table: Table, cells: Sequence[CellResult]) -> list[tuple[int, int]]:
+    """Returns (row, column) of the best RA and BTI of each group, where a row is a cell."""
+    found: list[tuple[int, int]] = []
+    if len(table.rows) != len(cells):
+        return found
+    for metric in ("ra", "bti"):
+        if metric.upper() not in table.header:
+            continue
+        column = list(table.header).index(metric.upper())
+        for _, rows in table.groups:
+            means = {
+                row: mean
+                for row in rows
+                if (mean := cells[row].metric(metric).mean) is not None and cells[row].row != "IID"
+            }
+            best = max(means.values(), default=None)
+            found += [
+                (row, column) for row, mean in means.items() if mean == best and len(means) > 1
+            ]
+    return found
+
+
 def _accuracies(cells: Sequence[CellResult]) -> Rows:
-    """RA and BTI beside the paper's, one row per cell."""
+    """RA and BTI, one row per cell; beside the paper's where they are of the paper's data."""
+    if any(cell.is_stand_in for cell in cells):
+        return _own_accuracies(cells)
     header = ["method", "data", "seeds"]
     for metric in ("RA", "BTI"):
         header += [metric, "paper", "difference", "verdict"]
     rows = []
     for cell in cells:
-        row = [_method(cell), _data(cell), _seeds(cell)]
+        row = [_method(cell), cell.data, _seeds(cell)]
         for metric in ("ra", "bti"):
             found, paper = cell.metric(metric), cell.paper.get(metric)
             row += [
@@ -62,6 +98,19 @@ def _accuracies(cells: Sequence[CellResult]) -> Rows:
     return header, rows
 
 
+def _own_accuracies(cells: Sequence[CellResult]) -> Rows:
+    rows = [
+        [
+            cell.row,
+            cell.data,
+            _seeds(cell),
+            *("*" if cell.diverged else spread(*cell.metric(name)[:2]) for name in METRICS),
+        ]
+        for cell in cells
+    ]
+    return ["method", "data", "seeds", *(metric.upper() for metric in METRICS)], rows
+
+
 def _beyond(cells: Sequence[CellResult]) -> Rows:
     """RA and BTI, what RA is more than La-MAML's and than that of DER++, and the cost."""
     header = ["data", "method", "seeds", "RA", "BTI"]
@@ -71,7 +120,7 @@ def _beyond(cells: Sequence[CellResult]) -> Rows:
         others = {other.row: other for other in cells if other.column == cell.column}
         rows.append(
             [
-                _data(cell),
+                cell.data,
                 cell.row,
                 _seeds(cell),
                 spread(cell.ra.mean, cell.ra.sd),
@@ -97,36 +146,40 @@ def _more_than(cell: CellResult, other: CellResult | None) -> str:
 
 def _times(cells: Sequence[CellResult]) -> Rows:
     """Training seconds per seed. Machines differ, so the shares are what can be compared."""
+    with_paper = not any(cell.is_stand_in for cell in cells)
     mer = {cell.column: cell.mean_train_seconds for cell in cells if cell.row == "MER"}
     rows = []
     for cell in cells:
         ours, whole = cell.mean_train_seconds, mer.get(cell.column)
-        paper = PAPER_SECONDS[cell.row][cell.column]
+        paper, (paper_mer, _) = (PAPER_SECONDS[row][cell.column] for row in (cell.row, "MER"))
         rows.append(
             [
                 cell.row,
-                _data(cell),
+                cell.data,
                 _seeds(cell),
                 _over_seeds(cell.train_seconds),
-                spread(*paper),
+                *([spread(*paper)] if with_paper else []),
                 f"{100 * ours / whole:.0f} %" if ours and whole else "–",
-                f"{100 * paper[0] / PAPER_SECONDS['MER'][cell.column][0]:.0f} %",
+                *([f"{100 * paper[0] / paper_mer:.0f} %"] if with_paper else []),
                 spread(cell.ra.mean, cell.ra.sd),
             ]
         )
+    if not with_paper:
+        return ["method", "data", "seeds", "seconds", "of MER's", "RA"], rows
     return ["method", "data", "seeds", "seconds", "paper", "of MER's", "paper", "RA"], rows
 
 
 def _alignments(cells: Sequence[CellResult]) -> Rows:
     rows = []
+    with_paper = not any(cell.is_stand_in for cell in cells)
     for cell in cells:
         earlier, trunk, replayed = (
             _over_seeds(cell.measured.values.get(name, []), 4) for name in ALIGNMENTS
         )
-        paper = f"{PAPER_ALIGNMENTS[cell.column][cell.row]:.4f}"
-        rows.append([cell.row, _data(cell), _seeds(cell), paper, replayed, earlier, trunk])
+        paper = [f"{PAPER_ALIGNMENTS[cell.column][cell.row]:.4f}"] if with_paper else []
+        rows.append([cell.row, cell.data, _seeds(cell), *paper, replayed, earlier, trunk])
     cosines = ["cosine, all replayed", "of earlier tasks", "and trunk alone"]
-    return ["method", "data", "seeds", "paper", *cosines], rows
+    return ["method", "data", "seeds", *(["paper"] if with_paper else []), *cosines], rows
 
 
 def _inter_tasks(cells: Sequence[CellResult]) -> Rows:
@@ -136,7 +189,7 @@ def _inter_tasks(cells: Sequence[CellResult]) -> Rows:
         means = [cell.measured.mean_curve(name) for name in names]
         for number in range(len(means[0])):
             words = [f"{mean[number]:.4f}".replace("-", "−") for mean in means]
-            rows.append([cell.row, _data(cell), str(number + 3), *words])
+            rows.append([cell.row, cell.data, str(number + 3), *words])
     return ["method", "data", "task t", "cosine, trunk alone", "cosine", "dot product"], rows
 
 
@@ -153,7 +206,7 @@ def _look_aheads(cells: Sequence[CellResult]) -> Rows:
                 for name in ("accuracy_inner", "accuracy_after")
             ]
             words = [f"{100 * mean:.1f}" for mean in means]
-            rows.append([cell.row, _data(cell), f"up to {updates[span][-1]:,}", *words])
+            rows.append([cell.row, cell.data, f"up to {updates[span][-1]:,}", *words])
     return ["method", "data", "updates", "RA at θ_K", "RA at θ_0"], rows
 
 
@@ -168,7 +221,7 @@ def _elapsed(cells: Sequence[CellResult]) -> Rows:
     rows = [
         [
             cell.row,
-            _data(cell),
+            cell.data,
             _seeds(cell),
             spread(cell.mean_train_seconds, None, 1),
             spread(cell.ra.mean, cell.ra.sd),
@@ -209,14 +262,6 @@ _BUILDERS: dict[str, Callable[[Sequence[CellResult]], Rows]] = {
     "figure-cost": _costs,
     "figure-dark-weight": _dark_weights,
 }
-
-
-def _data(cell: CellResult) -> str:
-    """Returns the column, and how much of it was run."""
-    sizes = {"tasks": cell.num_tasks, "rows": cell.num_samples}
-    words = [f"{size} {name}" for name, size in sizes.items() if size is not None]
-    column = f"digits as {cell.column}" if "digits" in cell.benchmark else cell.column
-    return f"{column} ({', '.join(words)})" if words else column
 
 
 def _method(cell: CellResult) -> str:
