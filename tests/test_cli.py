@@ -551,8 +551,12 @@ def test_demo_compares_four_learners(lamaml: Lamaml, monkeypatch: pytest.MonkeyP
     assert code == 0
     assert "er classifies" in out
     assert "points more than online" in out
-    assert {path.name for path in Path("demo").iterdir()} == {"online", "er"}
-    assert "digits_rotations, single pass" in Path("pages/demo.html").read_text("utf-8")
+    assert {path.name for path in Path("demo").iterdir()} == {"online", "er", "joint"}
+    assert "Trained on all tasks at once" in " ".join(out.split())
+    page = Path("pages/demo.html").read_text("utf-8")
+    assert "digits_rotations, single pass" in page
+    assert page.count("<section ") == 1  # joint training is a row of it
+    assert "joint training" in page
 
 
 def test_predict_answers_with_the_labels_of_the_data(lamaml: Lamaml) -> None:

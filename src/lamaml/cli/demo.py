@@ -21,23 +21,25 @@ def demo(
     """Compare four learners on ten tasks of rotated digits. Needs no download."""
     from lamaml.experiments.recipes.load import recipe
     from lamaml.experiments.reporting.page import write_report
-    from lamaml.experiments.reporting.tables import comparison_table, reading
+    from lamaml.experiments.reporting.tables import comparison_table, reading, spread
     from lamaml.experiments.running.console import exit_code, run_with_progress
     from lamaml.experiments.running.plan import Plan, default_out, new_runs
     from lamaml.experiments.storing.records import RunSettings
 
     folder = out or default_out("demo")
+    recipes = {learner: recipe("digits_rotations", learner) for learner in LEARNERS}
+    recipes["joint"] = recipe("joint_digits_rotations", "online")  # all tasks at once
     plans = [
-        Plan(RunSettings(recipe("digits_rotations", learner), range(SEEDS)), folder / learner)
-        for learner in LEARNERS
+        Plan(RunSettings(chosen, range(SEEDS)), folder / name) for name, chosen in recipes.items()
     ]
     console, progress = Console(), Console(stderr=True)
     console.print("Ten tasks in sequence: digits, each task rotated by 18° more.")
     opening, folders = new_runs(plans, overwrite=overwrite), [plan.folder for plan in plans]
     runs = with_progress(lambda: run_with_progress(opening, folders, progress))
-    summaries = [run.summary for run in runs]
+    *summaries, joint = [run.summary for run in runs]
     console.print(comparison_table(summaries, f"digits_rotations, {SEEDS} seeds"))
-    console.print(f"\n{reading(summaries)}", highlight=False)
+    upper = f"Trained on all tasks at once, the same network reaches {spread(*joint.ra[:2], 1)} %."
+    console.print(f"\n{reading(summaries)} {upper}", highlight=False)
     write_report(runs, report)
     typer.echo(f"\nReport: {report}    Run folders: {folder}")
     raise typer.Exit(exit_code(runs))

@@ -27,7 +27,7 @@ from results_documents import results_page, with_tables
 ROOT = Path(__file__).parents[3]
 PAPER = [name for name, target in TARGETS.items() if target.of_paper]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
-SMALL = ["--scale", "quick", "--tasks", "3", "--samples", "60"]
+SMALL = ["--scale", "quick", "--tasks", "3", "--samples", "60", "--rate", "0.03", "--rate", "0.3"]
 TIMES = ("seconds", "train_seconds", "ms_per_update")
 
 

@@ -83,7 +83,9 @@ def _robustness(cells: Cells) -> list[Drawing]:
             levels = chance(shown[0].benchmark)
             draw = partial(curves, series, "learning rate", log=True, levels=levels)
             data = _varied_data(shown[0])
-            caption = f"{shown[0].row} on {data}: RA as one rate varies, the others as tuned"
+            caption = (
+                f"{shown[0].row} on {data}: RA as one rate varies, the others as in the recipe"
+            )
             drawings.append(Drawing(f"figure-robustness-{learner}", caption, legend, draw))
     return drawings
 

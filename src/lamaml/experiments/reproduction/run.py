@@ -33,6 +33,7 @@ from lamaml.experiments.reproduction.outcomes import (
     with_recorded,
 )
 from lamaml.experiments.reproduction.request import Request
+from lamaml.experiments.reproduction.scales import is_stand_in
 from lamaml.experiments.reproduction.summary import data_of, summary_table
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.running.console import failures, run_with_progress
@@ -40,7 +41,7 @@ from lamaml.experiments.running.engines import Workers
 from lamaml.experiments.running.plan import Work, missing_runs
 from lamaml.experiments.storing.results import read_run
 
-_START = {"mlp": 6.0, "cnn": 25.0}  # seconds to import, build the stream and compile
+_START = {"digits": 2.0, "mlp": 6.0, "cnn": 25.0}  # seconds to import, build the stream and compile
 _EVALUATE = {"mlp": 0.04, "cnn": 0.6}  # seconds per evaluation of a task
 
 Pace = Mapping[tuple[str, str], float]
@@ -122,7 +123,8 @@ def seconds_per_seed(cell: Cell, pace: Pace) -> float:
     evaluations = min(tasks, 20) * tasks / 2
     milliseconds = pace.get((run.benchmark, run.learner)) or _table_pace(run.model, run.learner)
     training = num_updates(run, num_tasks, cell.settings.num_samples) * milliseconds / 1000
-    return _START[run.model] + training + _EVALUATE[run.model] * evaluations
+    start = _START["digits" if is_stand_in(run.benchmark) else run.model]
+    return start + training + _EVALUATE[run.model] * evaluations
 
 
 def in_words(seconds: float) -> str:

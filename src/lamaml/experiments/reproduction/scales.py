@@ -71,7 +71,7 @@ QUICK = Scale(
         "joint_cifar100": "joint_digits_rotations",
         "joint_tiny_imagenet": "joint_digits_permutations",
     },
-    most_epochs=5,
+    most_epochs=3,
     rates=(0.03, 0.1, 0.3),
 )
 SCALES = {scale.name: scale for scale in (QUICK, SMALL, FULL)}
