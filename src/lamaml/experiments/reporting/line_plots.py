@@ -130,8 +130,9 @@ def _draw(axes: Axes, line: Series, colour: str) -> tuple[np.ndarray, np.ndarray
     mean = thinned.mean(axis=0)
     spread = thinned.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(count)
     marker = "o" if count <= 1 else None
-    second = {} if line.dashes == "-" else {"linewidth": 1.2, "alpha": 0.75}  # of the same colour
-    axes.plot(x, mean, line.dashes, color=colour, marker=marker, markersize=4, **second)
+    (drawn,) = axes.plot(x, mean, line.dashes, color=colour, marker=marker, markersize=4)
+    if line.dashes != "-":  # the second line of a colour stays behind the first
+        drawn.set(linewidth=1.2, alpha=0.75)
     if len(values) > 1:
         axes.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.14, linewidth=0)
     return x, mean, spread
