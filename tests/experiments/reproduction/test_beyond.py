@@ -115,5 +115,8 @@ def test_cost_and_weight_are_tables_and_pictures() -> None:
     assert table.rows == [["0.1", "70.10", "70.10"], ["1", "71.00", "71.00"]]
     for target, cells in (("figure-cost", costs), ("figure-dark-weight", weights)):
         (drawing,) = figures(outcome(target, *cells))
-        lines = drawing.draw(LIGHT).axes[0].lines
-        assert len(lines) == len(drawing.legend) == 2
+        plot = drawing.draw(LIGHT)
+        assert len(drawing.legend) == 2
+        assert {value.text.split(":")[0] for value in plot.values} == {
+            key.word for key in drawing.legend
+        }

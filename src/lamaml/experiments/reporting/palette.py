@@ -50,7 +50,7 @@ def colour_of(learner: str) -> int:
     """Returns the number of a learner's colour in `Palette.series`, the same in every picture.
 
     >>> colour_of("la_maml"), colour_of("er"), colour_of("my_module:my_learner")
-    (0, 4, 17)
+    (0, 4, 11)
     """
     if learner in _LEARNERS:
         return _LEARNERS.index(learner)
