@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 PAPER = [name for name, target in TARGETS.items() if target.of_paper]
 COMMAND = [sys.executable, "-m", "lamaml", "reproduce"]
 SMALL = ["--scale", "quick", "--tasks", "3", "--samples", "60", "--rate", "0.03", "--rate", "0.3"]
-TIMES = ("seconds", "train_seconds", "ms_per_update")
+TIMES = ("seconds", "train_seconds", "ms_per_update", "date")
 
 
 def finished(store: Path) -> dict[Path, tuple[int, bytes]]:
