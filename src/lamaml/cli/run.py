@@ -11,9 +11,12 @@ from lamaml.cli.shared import (
     Engine,
     Json,
     Log,
+    ModelName,
     Out,
     Overwrite,
+    Preset,
     Processes,
+    Protocol,
     Samples,
     Tasks,
     Threads,
@@ -56,20 +59,9 @@ def run(
             autocompletion=complete_learner,
         ),
     ],
-    protocol: Annotated[
-        str | None,
-        typer.Option(help="single or multiple (passes). Default: the benchmark's first."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(help="authors, paper or tuned. Default: what reproduces the paper's table."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."
-        ),
-    ] = None,
+    protocol: Protocol = None,
+    preset: Preset = None,
+    model: ModelName = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(

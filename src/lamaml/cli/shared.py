@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder (default: a new folder in runs/).")]
+Protocol = Annotated[
+    str | None, typer.Option(help="single or multiple (passes). Default: the benchmark's first.")
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(help="authors, paper or tuned. Default: what reproduces the paper's table."),
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."),
+]
 Processes = Annotated[
     int | None, typer.Option(min=1, help="Worker processes (default: one per core or CPU).")
 ]

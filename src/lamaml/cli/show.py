@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from lamaml.cli.completion import complete_benchmark, complete_learner
-from lamaml.cli.shared import Json, print_json, print_table
+from lamaml.cli.shared import Json, ModelName, Preset, Protocol, print_json, print_table
 
 EXAMPLES = (
     "lamaml show mnist_rotations la_maml",
@@ -25,20 +25,9 @@ def show(
         str,
         typer.Argument(help="Learner of [bold]lamaml list[/].", autocompletion=complete_learner),
     ],
-    protocol: Annotated[
-        str | None,
-        typer.Option(help="single or multiple (passes). Default: the benchmark's first."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(help="authors, paper or tuned. Default: what reproduces the paper's table."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."
-        ),
-    ] = None,
+    protocol: Protocol = None,
+    preset: Preset = None,
+    model: ModelName = None,
     as_json: Json = False,
 ) -> None:
     """Show every setting of a recipe: value, other presets, search range, meaning.

@@ -11,7 +11,10 @@ from lamaml.cli.shared import (
     Address,
     Engine,
     Json,
+    ModelName,
+    Preset,
     Processes,
+    Protocol,
     Samples,
     Threads,
     print_error,
@@ -78,20 +81,9 @@ def tune(
         int | None, typer.Option(min=1, help="Number of tasks (default: 3, or all of them).")
     ] = None,
     samples: Samples = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(help="single or multiple (passes). Default: the benchmark's first."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(help="authors, paper or tuned. Default: what reproduces the paper's table."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="mlp, cnn, resnet18 or module:function. Default: the benchmark's network."
-        ),
-    ] = None,
+    protocol: Protocol = None,
+    preset: Preset = None,
+    model: ModelName = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the study (default: a new folder in runs/).")
     ] = None,
