@@ -152,10 +152,22 @@ def rate_map(
     return figure
 
 
-def heat_map(matrix: np.ndarray, palette: Palette) -> Figure:
+def heat_map(
+    matrix: np.ndarray,
+    palette: Palette,
+    *,
+    x_label: str = "tested on task",
+    y_label: str = "after task",
+) -> Figure:
     """Returns the accuracy matrix R[i, t]: one row per task learned, one column per task tested.
 
     A task that was not tested again keeps its last accuracy.
+
+    Args:
+      matrix: shares in [0, 1], NaN where not tested.
+      palette: the colours.
+      x_label: of the columns, counted from 1.
+      y_label: of the rows, counted from 1.
     """
     size = len(matrix)
     matrix = _carried_on(matrix)
@@ -166,8 +178,8 @@ def heat_map(matrix: np.ndarray, palette: Palette) -> Figure:
         axes.imshow(image, interpolation="none", extent=(*edges, *edges[::-1]))
         if size <= _MOST_NUMBERED:
             _number_cells(axes, matrix, palette)
-        axes.set_xlabel("tested on task")
-        axes.set_ylabel("after task")
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, prune=None))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, prune=None))
     return figure

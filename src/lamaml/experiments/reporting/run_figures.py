@@ -10,6 +10,8 @@ from lamaml.experiments.reporting.figures import Drawing, Key
 from lamaml.experiments.reporting.plots import Series, curves, heat_map, histograms, task_lines
 from lamaml.experiments.storing.results import Run
 
+_MOST_CLASSES = 20  # of a confusion matrix that can still be read
+
 Points = tuple[np.ndarray, np.ndarray]
 """x, and y of shape (seeds, points)."""
 
@@ -66,6 +68,11 @@ def own_figures(name: str, run: Run) -> list[Drawing]:
             f"{name}-tasks", "Accuracy of each task over time", (), partial(task_lines, matrix)
         ),
     ]
+    counts = run.confusion
+    if counts is not None and len(counts) <= _MOST_CLASSES:
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        draw = partial(heat_map, shares, x_label="answered, from class 1", y_label="class")
+        drawings.append(Drawing(f"{name}-confusion", "Answers after the last task", (), draw))
     for layer, (edges, shares) in _rate_histograms(run).items():
         draw = partial(histograms, edges, shares, "tasks learned")
         drawings.append(Drawing(f"{name}-rates-{layer}", f"Learning rates of {layer}", (), draw))

@@ -20,6 +20,7 @@ PAPER_SEEDS = dict.fromkeys(MNIST, 5)
 """The paper's number of seeds by benchmark; 3 for the others."""
 _SAME_SIZE = 0.95  # of the paper's updates: the batches of a joint stream span tasks
 _MOST_POINTS = 250  # of a stored curve
+_UNKNOWN = Spread(None, None, [])
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class CellResult:
       num_tasks: number of tasks; None for all.
       num_samples: training rows per task; None for the benchmark's number.
       statuses: one per seed.
-      ra: retained accuracy; bti, la and fwt likewise.
+      ra: retained accuracy; bti, la, fwt, fm, mf and aaa likewise. The last three are unknown in
+        results that were stored before them.
       paper: (mean, sd) of each metric that the paper gives.
       paper_seeds: the paper's number of seeds.
       verdicts: by metric: within, above, below or –.
@@ -108,6 +110,9 @@ class CellResult:
     train_seconds: Sequence[float]
     ms_per_update: float | None
     measured: Measured
+    fm: Spread = _UNKNOWN
+    mf: Spread = _UNKNOWN
+    aaa: Spread = _UNKNOWN
 
     @classmethod
     def of_run(cls, cell: Cell, run: Run) -> "CellResult":
@@ -171,6 +176,12 @@ class CellResult:
             return False
         own = recipe(self.benchmark, self.learner, protocol=self.protocol, preset=self.preset)
         return 1000 * train / self.ms_per_update > _SAME_SIZE * num_updates(own)
+
+    @property
+    def num_updates(self) -> int | None:
+        """Updates per finished seed, from its time and pace."""
+        train = self.seconds["train"]
+        return round(1000 * train / self.ms_per_update) if train and self.ms_per_update else None
 
     @property
     def diverged(self) -> bool:
