@@ -18,7 +18,7 @@ MEANINGS = {
     "la": "learning accuracy",
     "fwt": "forward transfer",
     "fm": "forgetting",
-    "mf": "maximum forgetting",
+    "mf": "max. forgetting",
     "aaa": "any-time accuracy",
 }
 SHOWN = METRICS[:4]  # in tables of several runs on a terminal, which is 80 columns wide
@@ -150,9 +150,13 @@ def timing(summary: Summary) -> str:
     times = summary.seconds._asdict().items()
     parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in times)
     speed = f"{summary.num_updates:,} updates of {summary.ms_per_update:.2f} ms"
+    return f"Per seed: {speed}; {parts}"
+
+
+def memory(summary: Summary) -> str:
+    """Returns the largest memory of the seeds' processes, in words; "" where it is unknown."""
     peaks = [peak for peak in summary.peak_memory if peak is not None]
-    memory = f"; at most {max(peaks) / 2**20:.0f} MiB" if peaks else ""
-    return f"Per seed: {speed}; {parts}{memory}"
+    return f"; at most {max(peaks) / 2**20:.0f} MiB of memory" if peaks else ""
 
 
 def reading(summaries: Sequence[Summary]) -> str:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from lamaml._records import SPARSE
 from lamaml.evaluation.alignment import ALIGNMENTS
 from lamaml.experiments.recipes.load import recipe
 from lamaml.experiments.reporting.statistics import Sample, sample, verdict
@@ -110,9 +111,9 @@ class CellResult:
     train_seconds: Sequence[float]
     ms_per_update: float | None
     measured: Measured
-    fm: Spread = _UNKNOWN
-    mf: Spread = _UNKNOWN
-    aaa: Spread = _UNKNOWN
+    fm: Spread | None = field(default=None, metadata=SPARSE)
+    mf: Spread | None = field(default=None, metadata=SPARSE)
+    aaa: Spread | None = field(default=None, metadata=SPARSE)
 
     @classmethod
     def of_run(cls, cell: Cell, run: Run) -> "CellResult":
@@ -156,8 +157,8 @@ class CellResult:
 
     def metric(self, name: str) -> Spread:
         """Returns the metric of that name, one of `METRICS`."""
-        found: Spread = getattr(self, name)
-        return found
+        found: Spread | None = getattr(self, name)
+        return found or _UNKNOWN
 
     @property
     def is_whole(self) -> bool:
