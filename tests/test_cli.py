@@ -29,6 +29,9 @@ KEYS = {
         "bti",
         "la",
         "fwt",
+        "fm",
+        "mf",
+        "aaa",
         "published",
         "num_tasks",
         "num_samples",
@@ -37,6 +40,7 @@ KEYS = {
         "seconds",
     ),
     *("settings", "changed", "threads", "facts_sha256", "data", "versions", "out", "split"),
+    *("peak_memory", "class_accuracy"),
 }
 
 
@@ -98,7 +102,7 @@ def test_json_is_one_object_with_these_fields(lamaml: Lamaml) -> None:
     assert set(found) == KEYS
     assert found["seeds"] == [3, 4]
     assert found["statuses"] == ["finished", "finished"]
-    for metric in ("ra", "bti", "la", "fwt"):
+    for metric in ("ra", "bti", "la", "fwt", "fm", "mf", "aaa"):
         assert set(found[metric]) == {"mean", "sd", "values"}
         assert len(found[metric]["values"]) == 2
     assert 10 < found["ra"]["mean"] < 100

@@ -7,6 +7,8 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
+from lamaml.errors import require
+
 Params = Any
 """A pytree of arrays: weights, rates or gradients."""
 State = Any
@@ -43,6 +45,10 @@ class Choices:
 
 Rate = Annotated[float, Range(1e-4, 0.3)]
 """A learning rate, with the range of the paper's grid search."""
+
+SCENARIOS = ("task", "domain", "class")
+"""Task-incremental: new classes, and a row's task is known at prediction. Domain-incremental: the
+same classes, other inputs. Class-incremental: new classes, told apart from all others."""
 
 
 class Batch(NamedTuple):
@@ -178,6 +184,10 @@ class Stream:
       facts: what the seed determined (angles, class order, ...), for the run folder.
       fresh_augment: what the learner does to new and replayed rows in every update, where `augment`
         leaves them as they are stored; None where the learner has nothing to do.
+      scenario: one of `SCENARIOS`; None where the builder does not say. It is "task" where tasks
+        own their classes, and only there. In "class" no learner is told the task of a test row.
+      is_task_free: whether the learner is not told of tasks: every row has task 0, and no task
+        ends. Accuracy is measured after each of them all the same.
     """
 
     name: str
@@ -189,3 +199,15 @@ class Stream:
     shuffled: bool = True
     facts: Mapping[str, Any] = field(default_factory=dict)
     fresh_augment: Augment | None = None
+    scenario: str | None = None
+    is_task_free: bool = False
+
+    def __post_init__(self) -> None:
+        owned = self.classes_per_task is not None
+        if owned and self.scenario is None:
+            object.__setattr__(self, "scenario", "task")
+        known = self.scenario in (None, *SCENARIOS)
+        require(known, "scenario", self.scenario, f"one of {', '.join(SCENARIOS)}")
+        allowed = "'task' with classes_per_task, and 'domain' or 'class' without"
+        require(owned == (self.scenario == "task"), "scenario", self.scenario, allowed)
+        require(not (owned and self.is_task_free), "is_task_free", True, "False with heads")

@@ -33,7 +33,7 @@ def data_sets(draw):
     if kind == "labels":
         divisors = [size for size in range(1, num_classes + 1) if num_classes % size == 0]
         options["classes_per_task"] = draw(st.sampled_from(divisors))
-        options["shared_head"] = draw(st.booleans())
+        options["scenario"] = draw(st.sampled_from([None, "task", "class"]))
     elif kind == "ids":
         num_tasks = draw(st.integers(1, num_rows // 3))
         options["task"] = np.array(draw(st.permutations(np.arange(num_rows) % num_tasks))) * 5 - 9
@@ -66,7 +66,7 @@ def test_each_row_is_used_once_with_its_label_in_its_task(data_set, seed):
             assert row_numbers(task.train) == sorted(row_numbers(task.train))
         if options["validation_fraction"] == 0:
             assert len(task.validation) == 0
-    heads = options.get("classes_per_task") if not options.get("shared_head") else None
+    heads = options.get("classes_per_task") if options.get("scenario") != "class" else None
     assert stream.classes_per_task == heads
     json.dumps(stream.facts)
 
@@ -173,3 +173,25 @@ def test_bad_arguments_are_named(arguments, message):
 def test_strings_in_an_object_array():
     stream = arrays(X, np.array(["b", "a"] * 6, object), seed=0)
     assert stream.facts["classes"] == ["a", "b"]
+
+
+def test_label_groups_of_a_domain_share_their_labels():
+    y = np.arange(40) % 4
+    stream = arrays(numbered(40), y, seed=0, classes_per_task=2, scenario="domain")
+    assert (stream.num_classes, stream.classes_per_task, stream.scenario) == (2, None, "domain")
+    for number, task in enumerate(stream.tasks):
+        for part in task[1:]:
+            assert (y[row_numbers(part)] == 2 * number + part.y).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scenario": "classes"}, "one of task, domain, class"),
+        ({"scenario": "class"}, "None for one unbroken task"),
+        ({"scenario": "task", "task": np.arange(40) % 2}, "without classes_per_task"),
+    ],
+)
+def test_scenarios_that_do_not_fit_are_refused(options, words):
+    with pytest.raises(InvalidArgument, match=f"scenario = .*{words}"):
+        arrays(numbered(40), np.arange(40) % 4, seed=0, **options)

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from lamaml.errors import Diverged, InvalidArgument
-from lamaml.learners import er, la_maml
-from lamaml.models import cross_entropy, mlp
+from lamaml.learners import er, er_ace, ewc, icarl, la_maml
+from lamaml.models import cross_entropy, mlp, task_heads
+from lamaml.streams import digits_drift, split_digits
 from lamaml.training import Schedule, loop, train
 from lamaml.training.loop import _evaluated_after
 from lamaml.training.schedule import updates_per_task
@@ -409,3 +410,55 @@ def test_numbers_of_python_in_a_state_are_arrays_like_the_others():
     ended = run_to_end(rows_stream(), constant_model(), counter, Schedule(3), 0).state
     assert [int(ended.count), float(ended.share)] == [5, 2**-5]
     assert [leaf.dtype for leaf in ended] == [leaf.dtype for leaf in begun]
+
+
+def with_loss(name, model, loss, heads):
+    """A learner whose first loss is that of its first batch."""
+    if name == "la_maml":
+        return la_maml(loss, initial_rate=0.1, hyper_rate=0.1, inner_steps=2, memory_size=20)
+    if name == "er_ace":  # its new rows are compared among themselves, by its own heads
+        return er_ace(loss, apply=model.apply, heads=heads, learning_rate=0.1, memory_size=20)
+    return er(loss, learning_rate=0.1, memory_size=20)
+
+
+@pytest.mark.parametrize("name", ["er", "er_ace", "la_maml"])
+def test_a_loss_without_the_heads_of_the_stream_is_refused(name):
+    stream = split_digits(seed=0, scenario="task", num_tasks=2, num_samples=10)
+    model, heads = mlp(64, 10, hidden_sizes=(8,)), task_heads(10, 2)
+    wrong = with_loss(name, model, cross_entropy(model), None)
+    with pytest.raises(InvalidArgument, match="loss without the heads of split_digits"):
+        next(train(stream, model, wrong, Schedule(), 0))
+    right = with_loss(name, model, cross_entropy(model, heads), heads)
+    *_, last = train(stream, model, right, Schedule(), 0)
+    assert np.isfinite(last.matrix[-1]).all()
+    assert next(
+        train(replace(stream, classes_per_task=None, scenario="class"), model, wrong, Schedule(), 0)
+    )
+
+
+def test_without_tasks_every_row_has_task_0_and_no_task_ends():
+    stream = digits_drift(seed=0, num_tasks=2, num_samples=10)
+    model = mlp(64, 10, hidden_sizes=(8,))
+    seen = []
+
+    def update(state, batch, key):
+        jax.debug.callback(lambda task: seen.append(int(task)), jnp.max(batch.task))
+        return state, {"loss": jnp.sum(batch.weight)}
+
+    plain = er(cross_entropy(model), learning_rate=0.1, memory_size=20)
+    *_, last = train(stream, model, plain._replace(update=update), Schedule(batch_size=5), 0)
+    assert last.matrix.shape == (2, 2)
+    assert seen == [0, 0, 0, 0]
+    for waiting in (
+        ewc(cross_entropy(model), learning_rate=0.1, penalty=1.0),
+        icarl(
+            cross_entropy(model),
+            apply=model.apply,
+            heads=None,
+            learning_rate=0.1,
+            memory_size=20,
+            task_size=10,
+        ),
+    ):
+        with pytest.raises(InvalidArgument, match="this stream has no tasks"):
+            next(train(stream, model, waiting, Schedule(), 0))

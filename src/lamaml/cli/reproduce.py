@@ -32,7 +32,8 @@ def reproduce(
         list[str],
         typer.Argument(
             help="table1 … table4, figure-lookahead, figure-intertask, figure-robustness, "
-            "figure-robustness-grid, figure-time, or all."
+            "figure-robustness-grid, figure-time, or all. "
+            "Not in the paper: beyond, class-incremental."
         ),
     ],
     scale: Annotated[

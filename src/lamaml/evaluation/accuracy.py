@@ -1,4 +1,4 @@
-"""Test accuracy, computed in compiled slices of one size."""
+"""Test accuracy and counts of answers, computed in compiled slices of one size."""
 
 import functools
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
     count_correct = _counter(model, learner.predict, stream.preprocess, stream.classes_per_task)
 
     def accuracy(state: State, examples: Examples, task: int) -> float:
-        tasks = row_tasks(examples.y, task, stream.classes_per_task)
+        tasks = told_tasks(stream, examples.y, task)
         correct = []
         for start in range(0, len(examples), SLICE):
             rows = slice(start, start + SLICE)
@@ -41,6 +41,40 @@ def evaluator(model: Model, learner: Learner, stream: Stream) -> Evaluator:
         return sum(int(count) for count in correct) / len(examples)
 
     return accuracy
+
+
+def confusion_matrix(
+    model: Model, learner: Learner, stream: Stream, state: State, *, split: str = "test"
+) -> np.ndarray:
+    """Return N[c, k], the number of rows of class c that are answered k, over all tasks.
+
+    Args:
+      model: the network.
+      learner: predicts by its own `predict` if it has one.
+      stream: its tasks, each task's rows with its own head where tasks own their classes. A task
+        that comes back is counted at every visit.
+      state: of the learner.
+      split: "test" or "validation".
+    """
+    answer = _answers(model, learner.predict, stream.preprocess, stream.classes_per_task)
+    counts = np.zeros((stream.num_classes, stream.num_classes), np.int64)
+    for number, task in enumerate(stream.tasks):
+        examples: Examples = getattr(task, split)
+        tasks = told_tasks(stream, examples.y, number)
+        for start in range(0, len(examples), SLICE):
+            rows = slice(start, start + SLICE)
+            x, told = pad_rows(examples.x[rows], SLICE), pad_rows(tasks[rows], SLICE)
+            y = examples.y[rows]
+            given = np.asarray(answer(state, x, told))[: len(y)]
+            known = given < stream.num_classes  # a network may have more outputs than classes
+            np.add.at(counts, (y[known], given[known]), 1)
+    return counts
+
+
+def told_tasks(stream: Stream, y: np.ndarray, task: int) -> np.ndarray:
+    """Return the task of each test row as learners are told: 0 where they are not to know it."""
+    hidden = stream.is_task_free or stream.scenario == "class"
+    return row_tasks(y, 0 if hidden else task, stream.classes_per_task)
 
 
 def row_tasks(y: np.ndarray, task: int, classes_per_task: int | None) -> np.ndarray:
@@ -62,6 +96,20 @@ def _counter(
         return jnp.sum(answer(state, preprocess(x), task) == y)
 
     return count_correct
+
+
+@functools.lru_cache(maxsize=8)
+def _answers(
+    model: Model, predict: Predict | None, preprocess: Preprocess, classes_per_task: int | None
+) -> Callable[[State, np.ndarray, np.ndarray], jax.Array]:
+    """Return the compiled answers of a learner, one program for all runs."""
+    answer = predict or _largest_logit(model, classes_per_task)
+
+    @jax.jit
+    def answers(state: State, x: jax.Array, task: jax.Array) -> jax.Array:
+        return answer(state, preprocess(x), task)
+
+    return answers
 
 
 def _largest_logit(model: Model, classes_per_task: int | None) -> Predict:

@@ -37,6 +37,7 @@ def independent(
     learning_rate: Rate,
     heads: Heads = None,
     max_norm: float | None = None,
+    scenario: str | None = None,
 ) -> Learner:
     """SGD on one network per task, each started from the one before.
 
@@ -47,6 +48,7 @@ def independent(
       learning_rate: lr > 0.
       heads: which outputs belong to each task; None where all tasks share one head.
       max_norm: c, gradients are clipped to this norm; None for no clipping, as in MER's baselines.
+      scenario: of the stream; "class" is refused, because no row's task is known at prediction.
 
     Examples:
       >>> import jax, jax.numpy as jnp
@@ -63,6 +65,8 @@ def independent(
     require(num_tasks > 0, "num_tasks", num_tasks, "at least 1")
     require(learning_rate > 0, "learning_rate", learning_rate, "positive")
     require(max_norm is None or max_norm > 0, "max_norm", max_norm, "None or positive")
+    allowed = "'task' or 'domain': one network per task needs every row's task at prediction"
+    require(scenario != "class", "scenario", scenario, allowed)
 
     def init(params: Params, batch: Batch) -> IndependentState:
         nets = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], num_tasks, axis=0), params)

@@ -7,14 +7,25 @@ from typing import Any, NamedTuple
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.streams._download import data_folder, fetch
 from lamaml.streams.arrays import arrays
-from lamaml.streams.cifar100 import cifar100, cifar100_digest
-from lamaml.streams.digits import digits_digest, digits_permutations, digits_rotations
+from lamaml.streams.boundaries import blurred, recurring
+from lamaml.streams.building import stream_from_arrays
+from lamaml.streams.cifar10 import cifar10_digest, split_cifar10
+from lamaml.streams.cifar100 import cifar100, cifar100_digest, split_cifar100
+from lamaml.streams.digits import (
+    digits_digest,
+    digits_drift,
+    digits_permutations,
+    digits_rotations,
+    split_digits,
+)
 from lamaml.streams.joint import joint
 from lamaml.streams.mnist import (
     mnist_digest,
+    mnist_drift,
     mnist_many_permutations,
     mnist_permutations,
     mnist_rotations,
+    split_mnist,
 )
 from lamaml.streams.tiny_imagenet import tiny_imagenet, tiny_imagenet_digest
 from lamaml.types import Stream
@@ -22,17 +33,26 @@ from lamaml.types import Stream
 __all__ = [
     "STREAMS",
     "arrays",
+    "blurred",
     "cifar100",
     "data_fingerprint",
     "data_folder",
+    "digits_drift",
     "digits_permutations",
     "digits_rotations",
     "fetch",
     "joint",
     "load_stream",
+    "mnist_drift",
     "mnist_many_permutations",
     "mnist_permutations",
     "mnist_rotations",
+    "recurring",
+    "split_cifar10",
+    "split_cifar100",
+    "split_digits",
+    "split_mnist",
+    "stream_from_arrays",
     "tiny_imagenet",
 ]
 
@@ -55,6 +75,12 @@ _BUILT_IN = {
     "mnist_many_permutations": _BuiltIn(mnist_many_permutations, mnist_digest),
     "cifar100": _BuiltIn(cifar100, cifar100_digest),
     "tiny_imagenet": _BuiltIn(tiny_imagenet, tiny_imagenet_digest),
+    "split_digits": _BuiltIn(split_digits, digits_digest),
+    "split_mnist": _BuiltIn(split_mnist, mnist_digest),
+    "split_cifar10": _BuiltIn(split_cifar10, cifar10_digest),
+    "split_cifar100": _BuiltIn(split_cifar100, cifar100_digest),
+    "digits_drift": _BuiltIn(digits_drift, digits_digest),
+    "mnist_drift": _BuiltIn(mnist_drift, mnist_digest),
     "arrays": _BuiltIn(arrays),
     "joint": _BuiltIn(_joint_by_name),
 }
@@ -85,8 +111,9 @@ def load_stream(
       >>> load_stream("digits_rotation")
       Traceback (most recent call last):
       lamaml.errors.InvalidArgument: unknown stream 'digits_rotation': did you mean
-      'digits_rotations'? (arrays, cifar100, digits_permutations, digits_rotations, joint,
-      mnist_many_permutations, mnist_permutations, mnist_rotations, tiny_imagenet)
+      'digits_rotations'? (arrays, cifar100, digits_drift, digits_permutations, digits_rotations,
+      joint, mnist_drift, mnist_many_permutations, mnist_permutations, mnist_rotations,
+      split_cifar10, split_cifar100, split_digits, split_mnist, tiny_imagenet)
     """
     if name not in STREAMS:
         raise unknown_name("stream", name, STREAMS)

@@ -33,6 +33,10 @@ ARCHIVES = {
         f"mnist/{name}": Archive(_MNIST + name, checksum)
         for name, checksum in _MNIST_CHECKSUMS.items()
     },
+    "cifar-10-binary.tar.gz": Archive(
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        "md5:c32a1d4ab5d03f1284b67883e8d87530",
+    ),
     "cifar-100-binary.tar.gz": Archive(
         "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
         "md5:03b5dce01913d631647c71ecec9e9cb8",

@@ -1,4 +1,4 @@
-"""Streams that show one set of images in every task, rotated or with permuted pixels."""
+"""Streams that show one set of images in every task: rotated, permuted, or turning slowly."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -99,4 +99,53 @@ def _moved_stream(
             pool.test,
         )
         tasks.append(Task(task_name, *(Examples(move(part.x), part.y) for part in parts)))
-    return Stream(name, tasks, 10, None, pool.preprocess, facts=facts)
+    return Stream(name, tasks, 10, None, pool.preprocess, facts=facts, scenario="domain")
+
+
+def drifting_stream(
+    name: str,
+    load: Callable[[], Pool],
+    *,
+    seed: int,
+    num_tasks: int,
+    num_samples: int,
+    full_num_tasks: int,
+) -> Stream:
+    """Return a stream whose images turn from 0 to 180° row by row, without tasks.
+
+    Row i of n is turned by 180·i/n degrees. The stream is cut into stretches of equal length only
+    to measure accuracy after each of them, on images at the angle of the middle of the stretch.
+
+    Args:
+      name: name of the stream.
+      load: returns the images; called after the arguments are checked.
+      seed: seed of the training images and their order.
+      num_tasks: number of stretches; fewer leave the angles of the others unchanged.
+      num_samples: number of training images per stretch.
+      full_num_tasks: number of stretches from 0 to 180°.
+    """
+    check_count("num_tasks", num_tasks, full_num_tasks)
+    pool, width, tasks = load(), 180 / full_num_tasks, []
+    check_count("num_samples", num_samples, len(pool.train))
+    angles = [width * (number + 0.5) for number in range(num_tasks)]
+    for number, angle in enumerate(angles):
+        rows = generator(seed, "rows", number).choice(pool.train, num_samples, replace=False)
+        turns = width * (number + np.arange(num_samples) / num_samples)
+        turned = [rotate(pool.images.x[[row]], turn) for row, turn in zip(rows, turns, strict=True)]
+        train = Examples(np.concatenate(turned), pool.images.y[rows])
+        held = pool.images.x[pool.validation], pool.images.y[pool.validation]
+        validation, test = (
+            Examples(rotate(part.x, angle), part.y) for part in (Examples(*held), pool.test)
+        )
+        tasks.append(Task(f"tested at {angle:g}°", train, validation, test))
+    return Stream(
+        name,
+        tasks,
+        10,
+        None,
+        pool.preprocess,
+        shuffled=False,
+        facts={"angles": angles},
+        scenario="domain",
+        is_task_free=True,
+    )

@@ -11,9 +11,10 @@ from PIL import Image
 
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, require
 from lamaml.streams._decoding import decode_image
+from lamaml.streams._splits import check_scenario, with_shared_labels
 from lamaml.streams._tasks import Selection, hold_out, make_tasks
-from lamaml.streams.transforms import Scale, unchanged
-from lamaml.types import Preprocess, Stream
+from lamaml.streams.building import check_rows
+from lamaml.types import Stream
 
 
 def arrays(
@@ -24,7 +25,7 @@ def arrays(
     path: str | Path | None = None,
     task: ArrayLike | None = None,
     classes_per_task: int | None = None,
-    shared_head: bool = False,
+    scenario: str | None = None,
     num_tasks: int | None = None,
     num_samples: int | None = None,
     test_fraction: float = 0.2,
@@ -45,7 +46,8 @@ def arrays(
       task: task id of each row; tasks arrive in the sorted order of their ids.
       classes_per_task: number of classes per task, in sorted order; it must divide the number of
         classes. Task ids in a file are then ignored.
-      shared_head: whether label groups share one head instead of having one each.
+      scenario: of label groups: "task" (each has its own head; the default), "class" (all share
+        one) or "domain" (every task has the labels 0..c−1). Of given tasks: "domain" or "class".
       num_tasks: number of tasks, the first ones; None for all.
       num_samples: number of training rows per task; None for all.
       test_fraction: fraction of each task's rows used for testing, in (0, 1).
@@ -64,7 +66,7 @@ def arrays(
         task = None if classes_per_task is not None else task
     if x is None or y is None:
         raise InvalidArgument("arrays needs x and y, or path")
-    features, preprocess = _features(x)
+    features, preprocess = check_rows("x", x)
     classes, labels = _encode("y", y, len(features))
     if task is not None:
         require(classes_per_task is None, "classes_per_task", classes_per_task, "None with task")
@@ -72,8 +74,9 @@ def arrays(
     else:
         names, tasks = _label_groups(classes, labels, classes_per_task)
     shuffled = task is not None or classes_per_task is not None
+    heads = _heads(scenario, classes_per_task, shuffled)
     rows = Selection(features.__getitem__, np.arange(len(labels)), labels, tasks)
-    return Stream(
+    stream = Stream(
         "arrays",
         make_tasks(
             *_split(rows, names, test_fraction, validation_fraction, seed),
@@ -84,30 +87,25 @@ def arrays(
             keep_order=not shuffled,
         ),
         len(classes),
-        None if shared_head else classes_per_task,
+        heads,
         preprocess,
         shuffled=shuffled,
         facts={"classes": classes},
+        scenario=scenario,
     )
+    if scenario == "domain" and classes_per_task is not None:
+        return with_shared_labels(stream, classes_per_task)
+    return stream
 
 
-def _features(x: ArrayLike) -> tuple[np.ndarray, Preprocess]:
-    rows = np.asarray(x)
-    require(
-        rows.ndim > 1 and rows.size > 0, "shape of x", rows.shape, "(rows, ...) without empty axes"
-    )
-    require(rows.dtype.kind in "fiub", "dtype of x", str(rows.dtype), "a kind of real number")
-    if rows.dtype == np.uint8:
-        return rows, Scale(255)
-    with np.errstate(over="ignore"):  # overflow to infinity is reported below
-        rows = rows.astype(np.float32, copy=False)
-    bad = np.flatnonzero(~np.isfinite(rows).reshape(len(rows), -1).all(axis=1))
-    if len(bad):
-        more = f" and {len(bad) - 10} more" if len(bad) > 10 else ""
-        raise InvalidArgument(
-            f"x is not finite in rows {bad[:10].tolist()}{more}: correct or drop them"
-        )
-    return rows, unchanged
+def _heads(scenario: str | None, classes_per_task: int | None, has_tasks: bool) -> int | None:
+    """Return the classes per head, None for one shared head; refuse scenarios that do not fit."""
+    if scenario is not None:
+        check_scenario(scenario)
+        require(has_tasks, "scenario", scenario, "None for one unbroken task")
+        known = scenario != "task" or classes_per_task is not None
+        require(known, "scenario", scenario, "'domain' or 'class' without classes_per_task")
+    return classes_per_task if scenario in (None, "task") else None
 
 
 def _encode(argument: str, values: ArrayLike, num_rows: int) -> tuple[list[Any], np.ndarray]:

@@ -1,22 +1,14 @@
-"""CIFAR-100 as 20 tasks of 5 classes, read from the archive's binary layout."""
+"""CIFAR-100 in groups of classes, read from the archive's binary layout."""
 
-import shutil
-import tarfile
-from pathlib import Path
-
-import numpy as np
-
-from lamaml._io import atomic_write, exclusive, file_digest
-from lamaml.errors import DataCorrupt
-from lamaml.streams._download import data_folder, fetch
-from lamaml.streams._tasks import Selection, generator, hold_out, make_tasks, select_by_class
+from lamaml.streams._cifar import Layout
+from lamaml.streams._splits import Shape, split_stream
+from lamaml.streams._tasks import generator, make_tasks
 from lamaml.streams.transforms import CropFlip, Standardise, augmented_by_learner
 from lamaml.types import Stream
 
 NUM_CLASSES = 100
 CLASSES_PER_TASK = 5
 IMAGES_PER_CLASS = {"train": 500, "test": 100}
-RECORD_SIZE = 2 + 3 * 32 * 32  # coarse label, fine label, then the red, green and blue planes
 STANDARDISE = Standardise(mean=(0.5071, 0.4867, 0.4408), std=(0.2675, 0.2565, 0.2761))
 AUGMENT = CropFlip(STANDARDISE, brightness=63 / 255)
 
@@ -42,12 +34,8 @@ def cifar100(
         not, an image is changed once, and remembered as it was then.
     """
     order = generator(seed, "class order").permutation(NUM_CLASSES)
-    train = _select("train", order)
-    validation, train = hold_out(train, train.label, 0.1, seed=seed, purpose="validation")
     tasks = make_tasks(
-        train,
-        validation,
-        _select("test", order),
+        *_layout().parts(order, CLASSES_PER_TASK, seed=seed),
         names=[f"classes {ids.tolist()}" for ids in order.reshape(-1, CLASSES_PER_TASK)],
         num_tasks=num_tasks,
         num_samples=num_samples,
@@ -65,49 +53,60 @@ def cifar100(
     return augmented_by_learner(stream) if fresh_augmentation else stream
 
 
+def split_cifar100(
+    *,
+    seed: int,
+    scenario: str = "class",
+    classes_per_task: int = 5,
+    num_tasks: int | None = None,
+    num_samples: int | None = None,
+    shuffled_classes: bool = True,
+    blur: float = 0.0,
+    num_visits: int = 1,
+    augmentation: bool = True,
+    fresh_augmentation: bool = False,
+) -> Stream:
+    """CIFAR-100 in groups of classes: 20 tasks of 5, or another divisor of 100.
+
+    There are 450 training, 50 validation and 100 test images per class. With scenario "task" the
+    rows are those of `cifar100`.
+
+    Args:
+      seed: seed of the order of the classes and images, of validation images, and of the blur.
+      scenario: "task", "domain" or "class".
+      classes_per_task: number of classes per task; it must divide 100.
+      num_tasks: number of tasks, the first ones; None for all.
+      num_samples: number of training images per task; None for all.
+      shuffled_classes: whether the order of the classes is random.
+      blur: part of a task's training images that comes from its neighbours, in [0, 1].
+      num_visits: number of visits to each task, each with its own part of the images.
+      augmentation: whether training images are cropped, mirrored and brightened at random.
+      fresh_augmentation: whether the learner does so, anew in every update, and remembers bytes.
+    """
+    size = classes_per_task
+    stream = split_stream(
+        "split_cifar100",
+        lambda order: _layout().parts(order, size, seed=seed),
+        Shape(scenario, size, shuffled_classes, num_tasks, num_samples, blur, num_visits),
+        seed=seed,
+        num_classes=NUM_CLASSES,
+        preprocess=STANDARDISE,
+        augment=AUGMENT if augmentation else None,
+    )
+    return augmented_by_learner(stream) if fresh_augmentation else stream
+
+
 def cifar100_digest() -> str:
     """Return a digest of both files, unpacking them first if they are missing."""
-    return " ".join(file_digest(_file(split)) for split in IMAGES_PER_CLASS)
+    return _layout().digest()
 
 
-def _select(split: str, order: np.ndarray) -> Selection:
-    records = _records(split)
-
-    def read(rows: np.ndarray) -> np.ndarray:
-        planes = records[rows, 2:].reshape(-1, 3, 32, 32)
-        return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
-
-    return select_by_class(read, np.array(records[:, 1]), order, CLASSES_PER_TASK)
-
-
-def _records(split: str) -> np.ndarray:
-    """Return the records of a split, memory-mapped, in any order."""
-    path = _file(split)
-    per_class = IMAGES_PER_CLASS[split]
-    size = NUM_CLASSES * per_class * RECORD_SIZE
-    if path.stat().st_size != size:
-        raise _corrupt(path, f"has {path.stat().st_size} bytes, not {size}")
-    records = np.memmap(path, np.uint8, mode="r").reshape(-1, RECORD_SIZE)
-    if np.any(np.bincount(records[:, 1], minlength=NUM_CLASSES) != per_class):
-        raise _corrupt(path, f"does not hold {per_class} images of each of {NUM_CLASSES} classes")
-    return records
-
-
-def _file(split: str) -> Path:
-    path = data_folder() / "cifar-100-binary" / f"{split}.bin"
-    if not path.is_file():
-        _unpack(fetch("cifar-100-binary.tar.gz"), path)
-    return path
-
-
-def _corrupt(path: Path, finding: str) -> DataCorrupt:
-    return DataCorrupt(f"{path} {finding}: delete it and unpack cifar-100-binary.tar.gz again")
-
-
-def _unpack(archive: Path, path: Path) -> None:
-    with exclusive(path), tarfile.open(archive) as members:
-        member = members.extractfile(f"cifar-100-binary/{path.name}")
-        if member is None:
-            raise DataCorrupt(f"{archive} does not contain {path.name}: delete it and run again")
-        with member, atomic_write(path) as file:
-            shutil.copyfileobj(member, file)
+def _layout() -> Layout:
+    return Layout(
+        "cifar-100-binary.tar.gz",
+        "cifar-100-binary",
+        {"train": ["train.bin"], "test": ["test.bin"]},
+        NUM_CLASSES,
+        IMAGES_PER_CLASS,
+        label_bytes=2,  # the superclass, then the class
+    )

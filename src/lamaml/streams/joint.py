@@ -42,6 +42,7 @@ def joint(stream: Stream, *, seed: int) -> Stream:
             "test_sizes": [len(task.test) for task in stream.tasks],
             **stream.facts,
         },
+        scenario=stream.scenario,
     )
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamaml._trees import all_finite, pad_rows
-from lamaml.errors import Diverged, require
+from lamaml.errors import Diverged, InvalidArgument, require
 from lamaml.evaluation.accuracy import evaluator, row_tasks
 from lamaml.training.checkpoint import Checkpoint, Seconds
 from lamaml.training.compile import compiled_ahead, compiled_update, prepare
@@ -23,6 +23,7 @@ from lamaml.types import Batch, Info, Learner, Model, State, Stream, Task
 
 SPLITS = ("test", "validation")
 MOST_FULL_ROWS = 20  # of the accuracy matrix
+CLOSED_LOSS = 1e20  # a lower bound of the loss of a row whose class is outside its head
 
 
 def train(
@@ -52,6 +53,8 @@ def train(
 
     Raises:
       Diverged: a loss or a number of the state is no longer finite.
+      InvalidArgument: the learner does not fit the stream: its loss lacks the heads of the tasks,
+        or it waits for the end of a task where there are no tasks.
 
     Examples:
       >>> from lamaml import Schedule, learners, load_stream, models
@@ -130,6 +133,7 @@ class _Run:
         self.learner, self.model = learner, model
         self.seed, self.keys = seed, keys_from_seed(RunKeys, seed)
         self.longest = max(len(task.train) for task in stream.tasks)
+        check_task_ends(stream, learner)
         self.accuracy = evaluator(model, learner, stream)
         self.end_task = compiled_ahead(learner.end_task) if learner.end_task else None
         self.update = compiled_update(
@@ -151,13 +155,13 @@ class _Run:
     def load(self, task: Task, index: int) -> _TaskData:
         """Put a task's training rows on the device."""
         num_batches = -(-len(task.train) // self.schedule.batch_size)
+        number = 0 if self.stream.is_task_free else index
+        row_task = row_tasks(task.train.y, number, self.stream.classes_per_task)
         return _TaskData(
             index,
             jnp.asarray(pad_rows(task.train.x, self.longest)),
             jnp.asarray(pad_rows(task.train.y.astype(np.int32), self.longest)),
-            jnp.asarray(
-                pad_rows(row_tasks(task.train.y, index, self.stream.classes_per_task), self.longest)
-            ),
+            jnp.asarray(pad_rows(row_task, self.longest)),
             len(task.train),
             num_batches,
             num_batches * self.schedule.epochs * self.schedule.glances,
@@ -195,6 +199,29 @@ class _Run:
         """Compile everything that an update needs, so that it is not timed as training."""
         self.program = self.update.program_for(*self._arguments(state, rows, update))
         jax.block_until_ready((_copy(state), all_finite(state)))
+        if self.stream.classes_per_task is not None:
+            self._check_heads(state, rows, update)
+
+    def _check_heads(self, state: State, rows: _TaskData, update: int) -> None:
+        """Raise InvalidArgument unless the loss knows which outputs belong to a task.
+
+        Every other row of the next batch is given a class outside its head. A loss with heads
+        closes the output of that class, which makes its loss enormous; a loss without them cannot
+        tell. The state is a copy, and nothing is learned from it.
+        """
+        size, num_classes = self.stream.classes_per_task or 1, self.stream.num_classes
+        if num_classes <= size:
+            return
+        copied, x, y, row_task, order, counters, keys = self._arguments(_copy(state), rows, update)
+        places = jnp.ravel(order[counters[4]])[::2]
+        y = y.at[places].set((y[places] + size) % num_classes)
+        _, info = self.program(copied, x, y, row_task, order, counters, keys)
+        if 0 < float(info["loss"]) < CLOSED_LOSS:
+            raise InvalidArgument(
+                f"loss without the heads of {self.stream.name}: its tasks own {size} classes each, "
+                "so build it as cross_entropy(model, task_heads(stream.num_classes, "
+                "stream.classes_per_task))"
+            )
 
     def step(self, state: State, rows: _TaskData, update: int) -> tuple[State, Info]:
         """Make one update."""
@@ -222,7 +249,7 @@ class _Run:
     def finish(self, at: Checkpoint) -> Checkpoint:
         """End a task: consolidate, then evaluate the tasks so far and the next."""
         state, seconds = at.state, at.seconds
-        if self.end_task:
+        if self.end_task:  # never without tasks: `check_task_ends`
             clock, key = time.perf_counter(), fold(self.keys.update, at.task, at.update)
             program = self.end_task.program_for(state, key)
             compiled, clock = time.perf_counter() - clock, time.perf_counter()
@@ -243,6 +270,15 @@ class _Run:
 
     def _score(self, state: State, task: int) -> float:
         return self.accuracy(state, getattr(self.stream.tasks[task], self.split), task)
+
+
+def check_task_ends(stream: Stream, learner: Learner) -> None:
+    """Raise InvalidArgument for a learner that waits for task ends which the stream never has."""
+    if stream.is_task_free and learner.end_task is not None:
+        raise InvalidArgument(
+            f"learner with end_task on {stream.name}: it consolidates when a task ends, and this "
+            "stream has no tasks; choose one without, such as er, der or la_maml"
+        )
 
 
 def _orders(

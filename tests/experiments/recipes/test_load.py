@@ -135,6 +135,28 @@ def test_the_successor_has_the_settings_of_la_maml(benchmark) -> None:
             assert not ours.published
 
 
+SPLITS = ("split_digits", "split_mnist", "split_cifar10", "split_cifar100")
+
+
+@pytest.mark.parametrize("benchmark", SPLITS)
+def test_a_split_stream_has_a_recipe_for_every_learner(benchmark):
+    assert {learner for _, learner in cells(benchmark)} == set(LEARNERS)
+
+
+def test_independent_networks_need_the_task_of_a_row():
+    small = {"num_tasks": 2, "num_samples": 10}
+    made = recipe("split_digits", "independent", overrides={"scenario": "task"})
+    assert realize(made, 0, **small).stream.scenario == "task"
+    with pytest.raises(InvalidArgument, match=r"scenario = 'class': .*every row's task"):
+        realize(recipe("split_digits", "independent"), 0, **small)
+
+
+def test_a_drift_refuses_learners_that_wait_for_a_task_end():
+    made = replace(recipe("digits_rotations", "ewc"), stream="digits_drift")
+    with pytest.raises(InvalidArgument, match="this stream has no tasks"):
+        realize(made, 0, num_tasks=2, num_samples=10)
+
+
 def test_a_recipe_file_of_ones_own(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(

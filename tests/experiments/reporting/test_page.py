@@ -58,14 +58,14 @@ def test_it_needs_nothing_else(page: str) -> None:
 
 def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     for run in runs:
-        for metric in ("ra", "bti", "la", "fwt"):
+        for metric in ("ra", "bti", "la", "fwt", "fm", "mf", "aaa"):
             found = run.summary.metric(metric)
             assert spread(found.mean, found.sd) in page
     assert "77.42 ± 0.65" in page
     assert "hyper_rate" in page
     assert "diverged, &lt;nan&gt;" in page
     layers = ("hidden_1", "hidden_2", "head")
-    assert page.count("<figcaption>") == page.count('role="img"') == 7 + 3 * (2 + len(layers))
+    assert page.count("<figcaption>") == page.count('role="img"') == 7 + 3 * (3 + len(layers))
     captions = re.findall("<figcaption>rates of (.*?)<", page)
     assert captions == 3 * ["hidden_1", "hidden_2", "head"]
     assert page.count("Training loss") == page.count("accuracy against cost") == 2  # and its label

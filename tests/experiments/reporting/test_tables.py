@@ -15,6 +15,7 @@ from lamaml.experiments.reporting.tables import (
     run_table,
     timing,
 )
+from lamaml.experiments.storing.records import METRICS
 from lamaml.experiments.storing.results import Run
 from lamaml.experiments.storing.summary import Place, Spread, Summary
 
@@ -72,7 +73,7 @@ def test_a_comparison_fits_eighty_columns(made_up: Summary) -> None:
 
 
 def test_a_run_without_a_seed_that_did_not_diverge_is_a_star(made_up: Summary) -> None:
-    nothing = dict.fromkeys(("ra", "bti", "la", "fwt"), Spread(None, None, [None, None]))
+    nothing = dict.fromkeys(METRICS, Spread(None, None, [None, None]))
     place = Place(1, 3)
     gone = replace(made_up, **nothing, statuses=["diverged"] * 2, diverged_at=[place, place])
     text = text_of(run_table(gone))
@@ -97,7 +98,7 @@ def test_the_reading_names_best_and_worst(made_up: Summary) -> None:
 
 
 def test_nothing_known_is_a_dash(made_up: Summary) -> None:
-    nothing = dict.fromkeys(("ra", "bti", "la", "fwt"), Spread(None, None, [None, None]))
+    nothing = dict.fromkeys(METRICS, Spread(None, None, [None, None]))
     empty = replace(made_up, **nothing, ms_per_update=None, statuses=["failed", "failed"])
     assert timing(empty) == "no seed finished"
     assert difference(None, (77.0, 1.0)) == "–"

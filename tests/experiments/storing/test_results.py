@@ -15,9 +15,11 @@ from lamaml.evaluation import metrics
 from lamaml.experiments.reporting.tables import describe
 from lamaml.experiments.running.run import run
 from lamaml.experiments.storing.environment import Environment
+from lamaml.experiments.storing.records import METRICS
 from lamaml.experiments.storing.results import Run, find_runs, read_run
 
 SEED_FILES = {
+    "confusion.json",
     "rates",
     *("accuracy.json", "diagnostics.jsonl", "facts.json", "status.json"),
     *(f"checkpoint-0000{task}-000000000.safetensors" for task in (1, 2)),
@@ -53,6 +55,31 @@ def test_matrix_gives_the_metrics(small_run: Run) -> None:
         assert metrics(seed.matrix, baseline)._asdict() == pytest.approx(seed.metrics._asdict())
 
 
+def test_answers_and_memory_of_a_seed(small_run: Run) -> None:
+    for seed in small_run.seeds:
+        assert seed.confusion.shape == (10, 10)
+        assert seed.confusion.sum() == 2 * 400  # two tasks with the same test images
+        assert seed.confusion.trace() / 800 == pytest.approx(seed.metrics.ra)
+        assert 2**20 < seed.status.peak_memory < 2**40
+    assert len(small_run.summary.class_accuracy) == 10
+    assert small_run.confusion.sum() == 1600
+
+
+def test_a_run_from_before_these_metrics(small_run: Run, copy: Path) -> None:
+    """They follow from the matrix; answers and memory are unknown."""
+    for seed in ("seed-0", "seed-1"):
+        for name, later in (("accuracy", ("fm", "mf", "aaa")), ("status", ("peak_memory",))):
+            path = copy / seed / f"{name}.json"
+            known = json.loads(path.read_text())
+            path.write_text(json.dumps({k: v for k, v in known.items() if k not in later}))
+        (copy / seed / "confusion.json").unlink()
+    old = read_run(copy)
+    assert [seed.metrics for seed in old.seeds] == [seed.metrics for seed in small_run.seeds]
+    assert old.confusion is None
+    assert old.summary.class_accuracy == []
+    assert old.summary.peak_memory == [None, None]
+
+
 def test_every_update_has_its_diagnostics(small_run: Run) -> None:
     found = small_run.seeds[0].diagnostics()
     assert {"loss", "rate_mean", "rates_at_zero"} <= set(found)
@@ -83,7 +110,7 @@ def test_a_frame_has_a_row_per_seed(copy: Path, monkeypatch: pytest.MonkeyPatch)
     (copy / "seed-1/status.json").write_text('{"status": "diverged", "message": ""}')
     run = read_run(copy)
     frame = run.to_frame()
-    assert list(frame) == ["seed", "status", "ra", "bti", "la", "fwt", "seconds"]
+    assert list(frame) == ["seed", "status", *METRICS, "seconds", "peak_memory"]
     assert list(frame["status"]) == ["finished", "diverged"]
     assert frame["ra"][0] == run.summary.ra.values[0]
     assert np.isnan(frame["ra"][1])

@@ -31,6 +31,7 @@ from lamaml.experiments.recipes.probes import Parts, probed
 from lamaml.learners import LEARNERS
 from lamaml.models import cross_entropy, task_heads
 from lamaml.training import Schedule
+from lamaml.training.loop import check_task_ends
 from lamaml.types import Augment, Learner, Loss, Model, Stream
 
 __all__ = ["PROTOCOLS", "SUCCESSORS", "about", "benchmarks", "cells", "recipe"]
@@ -44,7 +45,9 @@ _OPTIONS = {
     "num_samples": ("--samples", "num_samples"),
 }
 _NULLABLE = {"max_norm", "inner_clamp", "inner_max_norm"}
-_KNOWN_FROM_STREAM = {"apply", "heads", "num_tasks", "num_classes", "task_size", "augment"}
+_KNOWN_FROM_STREAM = {
+    *("apply", "heads", "num_tasks", "num_classes", "task_size", "augment", "scenario"),
+}
 
 
 @dataclass(frozen=True)
@@ -203,10 +206,11 @@ def realize(
         raise InvalidArgument(f"{recipe.stream}: {error}") from error
     known = {
         "shape": stream.tasks[0].train.x.shape[1:],
-        "num_tasks": len(stream.tasks),
+        "num_tasks": 1 if stream.is_task_free else len(stream.tasks),
         "num_classes": stream.num_classes,
         "classes_per_task": stream.classes_per_task,
         "task_size": max(len(task.train) for task in stream.tasks),
+        "scenario": stream.scenario,
     }
     asked = json.dumps({"model": split["model"], "learner": split["learner"], "known": known})
     try:
@@ -215,6 +219,7 @@ def realize(
         advice = "; give it with --set NAME=VALUE" if "missing" in str(error) else ""
         message = f"{recipe.learner} on {recipe.benchmark}: {error}{advice}"
         raise InvalidArgument(message) from error
+    check_task_ends(stream, learner)
     schedule = Schedule(**split["schedule"])
     if recipe.probes:
         parts = Parts(loss, model, stream, schedule, split["learner"])

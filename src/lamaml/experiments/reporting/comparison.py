@@ -31,7 +31,7 @@ class Comparison(NamedTuple):
       benchmark: with its protocol and size.
       learner: the run, by learner and what tells it apart from others.
       baseline: the other run.
-      metric: what is compared: "ra", "bti", "la" or "fwt".
+      metric: what is compared: "ra", "bti", "la", "fwt", "fm", "mf" or "aaa".
       seeds: the number of shared seeds.
       difference: mean of learner − baseline, in points of percent; NaN without a shared seed.
       low: lower end of the 95 % interval (Student's t); NaN with fewer than two seeds.
@@ -63,7 +63,7 @@ def compare(
       *runs: runs, run folders, or folders that contain them.
       baseline: the learner or run folder that all others are compared with; None compares the best
         run with all others.
-      metric: "ra", "bti", "la" or "fwt".
+      metric: "ra", "bti", "la", "fwt", "fm", "mf" or "aaa".
 
     Returns:
       One row per pair, with the columns of `Comparison`; differences in points of percent.

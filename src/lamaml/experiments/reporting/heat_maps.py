@@ -28,27 +28,66 @@ def accuracy_matrix(matrix: np.ndarray, palette: Palette, *, colour: int = 0) ->
       palette: the colours.
       colour: number in `Palette.series`.
     """
+    return _square(
+        _carried_on(matrix),
+        palette,
+        colour,
+        "accuracy",
+        ("tested on task", "after task"),
+        "task {column} after task {row}",
+    )
+
+
+def confusion_matrix(shares: np.ndarray, palette: Palette, *, colour: int = 0) -> Plot:
+    """Returns the confusion matrix: one row per class, one column per answer.
+
+    Args:
+      shares: the share of each answer among the rows of a class.
+      palette: the colours.
+      colour: number in `Palette.series`.
+    """
+    labels = ("answered, from class 1", "class, from class 1")
+    return _square(shares, palette, colour, "share", labels, "class {row} answered as {column}")
+
+
+def _square(
+    matrix: np.ndarray,
+    palette: Palette,
+    colour: int,
+    quantity: str,
+    labels: tuple[str, str],
+    text: str,
+) -> Plot:
+    """Returns a square matrix of shares, rows and columns counted from 1.
+
+    Args:
+      matrix: in [0, 1], NaN where unknown.
+      palette: the colours.
+      colour: number in `Palette.series`.
+      quantity: the label of the colour key.
+      labels: of the columns and of the rows.
+      text: shown beside a cell, with {row} and {column}.
+    """
     size = len(matrix)
-    matrix = _carried_on(matrix)
     with canvas(palette, 2.8, 2.5) as (figure, axes):
         edges = (0.5, size + 0.5)
         image = _image(axes, matrix, palette.series[colour], Normalize(0, 1))
         image.set_extent((*edges, *edges[::-1]))
         axes.set_xlim(*edges)
         axes.set_ylim(*edges[::-1])
-        _colour_key(figure, axes, image, "accuracy", PERCENT)
+        _colour_key(figure, axes, image, quantity, PERCENT)
         if size <= _MOST_NUMBERED:
             places = [(row, column, row + 1, column + 1) for row, column in _known(matrix)]
             _write(axes, matrix, places, image, palette, 6 if size > 8 else 7.5)
-        axes.set_xlabel("tested on task")
-        axes.set_ylabel("after task")
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
         number_tasks(axes.xaxis, 1, size)
         number_tasks(axes.yaxis, 1, size)
     values = [
         Value(
             column + 1,
             row + 1,
-            f"task {column + 1} after task {row + 1}: {100 * matrix[row, column]:.1f} %",
+            f"{text.format(row=row + 1, column=column + 1)}: {100 * matrix[row, column]:.1f} %",
         )
         for row, column in _known(matrix)
     ]

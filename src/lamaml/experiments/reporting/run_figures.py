@@ -9,10 +9,12 @@ import numpy as np
 
 from lamaml.experiments.reporting.canvas import Level, Quantity
 from lamaml.experiments.reporting.figures import Drawing, Key
-from lamaml.experiments.reporting.heat_maps import accuracy_matrix, histograms
+from lamaml.experiments.reporting.heat_maps import accuracy_matrix, confusion_matrix, histograms
 from lamaml.experiments.reporting.line_plots import Series, curves, task_lines
 from lamaml.experiments.reporting.point_plots import Point, points
 from lamaml.experiments.storing.results import Run
+
+_MOST_CLASSES = 20  # of a confusion matrix that can still be read
 
 Points = tuple[np.ndarray, np.ndarray]
 """x, and y of shape (seeds, points)."""
@@ -90,6 +92,12 @@ def own_figures(name: str, run: Run, colour: int = 0) -> list[Drawing]:
             partial(task_lines, matrix, colour=colour),
         ),
     ]
+    counts = run.confusion
+    if counts is not None and len(counts) <= _MOST_CLASSES:
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        draw = partial(confusion_matrix, shares, colour=colour)
+        caption = f"{learner}: answers after the last task"
+        drawings.append(Drawing(f"{name}-confusion", caption, (), draw))
     layers = _rate_histograms(run)
     most = max((float(shares.max()) for _, shares in layers.values()), default=0.0)
     for layer, (edges, shares) in layers.items():

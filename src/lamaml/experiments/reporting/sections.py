@@ -17,6 +17,7 @@ from lamaml.experiments.storing.records import METRICS
 from lamaml.experiments.storing.results import Run
 from lamaml.experiments.storing.summary import Summary
 
+_FORGETTING = ("fm", "mf")  # the less, the better
 DASHES = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}
 """The dashes of lines, and their CSS."""
 
@@ -65,7 +66,10 @@ class Section(NamedTuple):
             return {}
         summaries = [entry.summary for entry in self.entries]
         means = {name: [found.metric(name).mean for found in summaries] for name in METRICS}
-        best = {name: max(_known(values), default=0.0) for name, values in means.items()}
+        best = {
+            name: (min if name in _FORGETTING else max)(_known(values), default=0.0)
+            for name, values in means.items()
+        }
         times = _known([found.ms_per_update for found in summaries])
         return {**best, "ms_per_update": min(times, default=0.0)}
 

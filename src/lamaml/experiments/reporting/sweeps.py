@@ -11,6 +11,7 @@ from rich.text import Text
 from lamaml.experiments.recipes.overrides import assignment
 from lamaml.experiments.reporting.tables import (
     LEGEND,
+    SHOWN,
     cell,
     counted,
     footnotes,
@@ -18,7 +19,6 @@ from lamaml.experiments.reporting.tables import (
     sizes_in_words,
 )
 from lamaml.experiments.storing.joining import varying_settings
-from lamaml.experiments.storing.records import METRICS
 from lamaml.experiments.storing.results import Run
 
 
@@ -35,14 +35,14 @@ def sweep_table(runs: Sequence[Run]) -> RenderableType:
     """Returns the metrics of the runs of a sweep, for the terminal: the best first and marked."""
     names, ordered = varying_settings([run.settings for run in runs]), ranked(runs)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    header = ["learner", *names, *(metric.upper() for metric in METRICS), "ms/update"]
+    header = ["learner", *names, *(metric.upper() for metric in SHOWN), "ms/update"]
     for name in header:
         table.add_column(name, justify="left" if name == "learner" else "right")
     for run in ordered:
         found = run.summary
         values = (found.settings.get(name, "–") for name in names)
         words = [marked_name(found), *map(str, values)]
-        words += [cell(found, metric, 1) for metric in METRICS]
+        words += [cell(found, metric, 1) for metric in SHOWN]
         words.append("–" if found.ms_per_update is None else f"{found.ms_per_update:.2f}")
         best = run is ordered[0] and found.ra.mean is not None
         table.add_row(*words, style="bold green" if best else "")

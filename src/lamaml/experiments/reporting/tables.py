@@ -17,7 +17,11 @@ MEANINGS = {
     "bti": "backward transfer",
     "la": "learning accuracy",
     "fwt": "forward transfer",
+    "fm": "forgetting",
+    "mf": "max. forgetting",
+    "aaa": "any-time accuracy",
 }
+SHOWN = METRICS[:4]  # in tables of several runs on a terminal, which is 80 columns wide
 LEGEND = (
     "Accuracy in %, mean ± sd over seeds. RA: on all tasks after the last; BTI: its change since "
     "each task was learned; LA: right after each task; FWT: gained before it."
@@ -46,12 +50,12 @@ def run_table(summary: Summary) -> RenderableType:
 def comparison_table(summaries: Sequence[Summary], title: str) -> RenderableType:
     """Returns the metrics of several learners on one benchmark, for the terminal."""
     table = _table()
-    for name in ("learner", *(metric.upper() for metric in METRICS), "ms/update"):
+    for name in ("learner", *(metric.upper() for metric in SHOWN), "ms/update"):
         table.add_column(name, justify="left" if name == "learner" else "right")
     best = max((s.ra.mean for s in summaries if s.ra.mean is not None), default=None)
     for summary in summaries:
         ours, speed = summary.ra.mean, summary.ms_per_update
-        cells = [cell(summary, metric, 1) for metric in METRICS]
+        cells = [cell(summary, metric, 1) for metric in SHOWN]
         cells.append("–" if speed is None else f"{speed:.2f}")
         style = "bold green" if ours and ours == best else ""
         table.add_row(marked_name(summary), *cells, style=style)
@@ -147,6 +151,12 @@ def timing(summary: Summary) -> str:
     parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in times)
     speed = f"{summary.num_updates:,} updates of {summary.ms_per_update:.2f} ms"
     return f"Per seed: {speed}; {parts}"
+
+
+def memory(summary: Summary) -> str:
+    """Returns the largest memory of the seeds' processes, in words; "" where it is unknown."""
+    peaks = [peak for peak in summary.peak_memory if peak is not None]
+    return f"; at most {max(peaks) / 2**20:.0f} MiB of memory" if peaks else ""
 
 
 def reading(summaries: Sequence[Summary]) -> str:

@@ -22,6 +22,7 @@ PAPER_SEEDS = dict.fromkeys(MNIST, 5)
 """The paper's number of seeds by benchmark; 3 for the others."""
 _SAME_SIZE = 0.95  # of the paper's updates: the batches of a joint stream span tasks
 _MOST_POINTS = 250  # of a stored curve
+_UNKNOWN = Spread(None, None, [])
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class CellResult:
       num_tasks: number of tasks; None for all.
       num_samples: training rows per task; None for the benchmark's number.
       statuses: one per seed.
-      ra: retained accuracy; bti, la and fwt likewise.
+      ra: retained accuracy; bti, la, fwt, fm, mf and aaa likewise. The last three are unknown in
+        results that were stored before them.
       paper: (mean, sd) of each metric that the paper gives.
       paper_seeds: the paper's number of seeds.
       verdicts: by metric: within, above, below or –.
@@ -112,6 +114,9 @@ class CellResult:
     ms_per_update: float | None
     measured: Measured
     date: str | None = field(default=None, metadata=SPARSE)
+    fm: Spread | None = field(default=None, metadata=SPARSE)
+    mf: Spread | None = field(default=None, metadata=SPARSE)
+    aaa: Spread | None = field(default=None, metadata=SPARSE)
 
     @classmethod
     def of_run(cls, cell: Cell, run: Run) -> "CellResult":
@@ -156,8 +161,8 @@ class CellResult:
 
     def metric(self, name: str) -> Spread:
         """Returns the metric of that name, one of `METRICS`."""
-        found: Spread = getattr(self, name)
-        return found
+        found: Spread | None = getattr(self, name)
+        return found or _UNKNOWN
 
     @property
     def is_whole(self) -> bool:
@@ -189,6 +194,12 @@ class CellResult:
             return False
         own = recipe(self.benchmark, self.learner, protocol=self.protocol, preset=self.preset)
         return 1000 * train / self.ms_per_update > _SAME_SIZE * num_updates(own)
+
+    @property
+    def num_updates(self) -> int | None:
+        """Updates per finished seed, from its time and pace."""
+        train = self.seconds["train"]
+        return round(1000 * train / self.ms_per_update) if train and self.ms_per_update else None
 
     @property
     def diverged(self) -> bool:

@@ -42,18 +42,19 @@ class Scale(NamedTuple):
 
 
 MNIST = ("mnist_rotations", "mnist_permutations", "mnist_many_permutations")
+SPLITS = ("split_mnist", "split_cifar100")
 IMAGES = ("cifar100", "tiny_imagenet", "joint_cifar100", "joint_tiny_imagenet")
 
 FULL = Scale(
     "full",
     "the paper's protocol",
-    dict.fromkeys(MNIST, Size(seeds=5)) | dict.fromkeys(IMAGES, Size(seeds=3)),
+    dict.fromkeys(MNIST, Size(seeds=5)) | dict.fromkeys((*IMAGES, *SPLITS), Size(seeds=3)),
 )
 SMALL = Scale(
     "small",
     "10 MNIST tasks, or 3 image tasks of 500 rows; at most 2 glances and epochs; 2 seeds",
     dict.fromkeys(MNIST, Size(seeds=2, num_tasks=10))
-    | dict.fromkeys(IMAGES, Size(seeds=2, num_tasks=3, num_samples=500)),
+    | dict.fromkeys((*IMAGES, *SPLITS), Size(seeds=2, num_tasks=3, num_samples=500)),
     most_glances=2,
     most_epochs=2,
     rates=(0.003, 0.03, 0.3),
@@ -61,13 +62,14 @@ SMALL = Scale(
 QUICK = Scale(
     "quick",
     "scikit-learn's digits in place of every benchmark; 10 tasks of 300 rows, 1 or 2 seeds",
-    dict.fromkeys(MNIST, Size(seeds=2)) | dict.fromkeys(IMAGES, Size(seeds=1)),
+    dict.fromkeys(MNIST, Size(seeds=2)) | dict.fromkeys((*IMAGES, *SPLITS), Size(seeds=1)),
     stand_ins={
         "mnist_rotations": "digits_rotations",
         "mnist_permutations": "digits_permutations",
         "mnist_many_permutations": "digits_permutations",
         "cifar100": "digits_rotations",
         "tiny_imagenet": "digits_permutations",
+        **dict.fromkeys(SPLITS, "split_digits"),
         "joint_cifar100": "joint_digits_rotations",
         "joint_tiny_imagenet": "joint_digits_permutations",
     },

@@ -132,6 +132,19 @@ def _beyond(cells: Sequence[CellResult]) -> Rows:
     return header, rows
 
 
+def _class_incremental(cells: Sequence[CellResult]) -> Rows:
+    """RA beside what is lost and what was known on the way."""
+    metrics = ("ra", "bti", "la", "mf", "aaa")
+    rows = [
+        [cell.data, cell.row, _seeds(cell)]
+        + [spread(*cell.metric(metric)[:2]) for metric in metrics]
+        + [str(cell.num_updates)]
+        for cell in cells
+    ]
+    header = ["data", "method", "seeds", *(metric.upper() for metric in metrics)]
+    return [*header, "updates per seed"], rows
+
+
 def _more_than(cell: CellResult, other: CellResult | None) -> str:
     """Returns the paired difference of RA with its 95 % interval, as far as seeds are shared."""
     if other is None or other is cell:
@@ -259,6 +272,7 @@ _BUILDERS: dict[str, Callable[[Sequence[CellResult]], Rows]] = {
     "figure-robustness-grid": _robustness,
     "figure-time": _elapsed,
     "beyond": _beyond,
+    "class-incremental": _class_incremental,
     "figure-cost": _costs,
     "figure-dark-weight": _dark_weights,
 }

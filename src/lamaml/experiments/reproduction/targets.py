@@ -47,6 +47,11 @@ MNIST = {
     "Many": "mnist_many_permutations",
 }
 IMAGES = {"CIFAR-100": "cifar100", "TinyImagenet": "tiny_imagenet"}
+SPLITS: Mapping[str, tuple[str, Mapping[str, int]]] = {
+    "Split MNIST": ("split_mnist", {}),
+    "Split CIFAR-100": ("split_cifar100", {"glances": 1}),
+}
+"""Benchmark of each column of `class-incremental`, and what is less than in its recipe."""
 RATES = {
     "c_maml": {"α": "inner_rate", "β": "outer_rate"},
     "sync_la_maml": {"α₀": "initial_rate", "η": "hyper_rate", "β": "outer_rate"},
@@ -143,6 +148,19 @@ def _time(scale: Scale) -> list[Cell]:
     ]
 
 
+def _class_incremental(scale: Scale) -> list[Cell]:
+    return [
+        cell(scale, row, column, benchmark, learner, changed={"scenario": "class", **fewer})
+        for column, (benchmark, fewer) in SPLITS.items()
+        for row, learner in (
+            ("ER", "er"),
+            ("DER++", "der"),
+            ("La-MAML", "la_maml"),
+            (beyond.SUCCESSOR, "dark_la_maml"),
+        )
+    ]
+
+
 def _varied(scale: Scale, learner: str, rates: Mapping[str, float], column: str) -> Cell:
     return cell(scale, METHODS[learner], column, "cifar100", learner, changed=rates)
 
@@ -160,6 +178,12 @@ TARGETS = {
         Target("figure-robustness-grid", "RA against two learning rates", _robustness_grid),
         Target("figure-time", "RA against wall-clock time", _time),
         Target("beyond", "Beyond the paper: the successor and its rivals", beyond.beyond, False),
+        Target(
+            "class-incremental",
+            "Class-incremental: split MNIST and split CIFAR-100",
+            _class_incremental,
+            False,
+        ),
         Target("figure-cost", "RA against the cost of more glances", beyond.cost, False),
         Target(
             "figure-dark-weight",

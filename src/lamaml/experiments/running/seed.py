@@ -1,13 +1,15 @@
 """One seed of a run, trained from its last checkpoint to its end.
 
 Its folder gets `facts.json` (what the seed decided in the stream), `accuracy.json` (rewritten at
-every task end), `rates/` (one file per task, where rates are learned), `diagnostics.jsonl` (one
-line per update), `status.json` and checkpoints. The other files are written before the checkpoint
-that relies on them, and cut back to it or rewritten when the seed is resumed. So they end as if it
-had never been interrupted.
+every task end), `confusion.json` (the answers at the end), `rates/` (one file per task, where rates
+are learned), `diagnostics.jsonl` (one line per update), `status.json` and checkpoints. The other
+files are written before the checkpoint that relies on them, and cut back to it or rewritten when
+the seed is resumed. So they end as if it had never been interrupted.
 """
 
 import os
+import resource
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 
 from lamaml._io import append_json, fingerprint, keep_lines, write_json, writing
 from lamaml._records import to_json
-from lamaml.evaluation import metrics
+from lamaml.evaluation import confusion_matrix, metrics
 from lamaml.experiments.recipes.load import Experiment
 from lamaml.experiments.running.jobs import Event, Job, Note, Progress, Ready
 from lamaml.experiments.storing.checkpoints import (
@@ -28,7 +30,7 @@ from lamaml.experiments.storing.checkpoints import (
     set_aside,
 )
 from lamaml.experiments.storing.origin import Origin, origin_of
-from lamaml.experiments.storing.records import Accuracy, SeedState, SeedStatus
+from lamaml.experiments.storing.records import Accuracy, Confusion, SeedState, SeedStatus
 from lamaml.experiments.storing.run_folder import clear_leftovers
 from lamaml.training import Checkpoint, train
 from lamaml.training.loop import initial_state
@@ -67,13 +69,23 @@ def train_seed(
         yield Progress(last.task, _num_made(last, updates), retained)
     if last is None or last.task < len(updates):
         return SeedStatus(SeedState.INTERRUPTED, "stopped by a signal")
+    final = (experiment.model, experiment.learner, stream, last.state)
+    counts = Confusion(confusion_matrix(*final, split=split).tolist())
+    write_json(folder / "confusion.json", to_json(counts))
     return SeedStatus(
         SeedState.FINISHED,
         num_updates=sum(updates),
         seconds=last.seconds,
         facts_sha256=fingerprint(stream.facts),
         data=origin.data,
+        peak_memory=peak_memory(),
     )
+
+
+def peak_memory() -> int:
+    """The largest resident memory of this process so far, in bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def recorded(

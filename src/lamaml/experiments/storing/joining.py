@@ -22,8 +22,9 @@ class Runs(list[Run]):
         """A pandas DataFrame with one row per run.
 
         Columns: benchmark, protocol, learner, preset, split, num_tasks, num_samples, one per
-        setting that is not the same everywhere, seeds, finished, ra, ra_sd, bti, bti_sd, la, la_sd,
-        fwt, fwt_sd (in percent, NaN if unknown), ms_per_update and folder.
+        setting that is not the same everywhere, seeds, finished, mean and sd of each metric (ra,
+        ra_sd, bti, bti_sd, la, fwt, fm, mf, aaa; in percent, NaN if unknown), ms_per_update,
+        peak_memory (bytes, the most of any seed) and folder.
 
         Raises:
           LamamlError: pandas is not installed.
@@ -74,7 +75,12 @@ def run_records(runs: Sequence[Run]) -> list[dict[str, Any]]:
         for metric in METRICS:
             spread = found.metric(metric)
             record |= {metric: _known(spread.mean), f"{metric}_sd": _known(spread.sd)}
-        record |= {"ms_per_update": _known(found.ms_per_update), "folder": str(run.folder)}
+        peaks = [peak for peak in found.peak_memory if peak is not None]
+        record |= {
+            "ms_per_update": _known(found.ms_per_update),
+            "peak_memory": max(peaks, default=math.nan),
+            "folder": str(run.folder),
+        }
         records.append(record)
     return records
 

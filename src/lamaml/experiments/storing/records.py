@@ -1,6 +1,7 @@
 """The records of a run folder: settings, seed status and accuracy, and how their files are read."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ import numpy as np
 
 from lamaml._records import FLAT, SPARSE, from_json, to_json
 from lamaml.errors import DataCorrupt, require
-from lamaml.evaluation import Metrics
+from lamaml.evaluation import Metrics, metrics
 from lamaml.experiments.recipes.load import Experiment, Recipe, realize
 from lamaml.training.checkpoint import Seconds
 from lamaml.training.loop import SPLITS
@@ -116,6 +117,8 @@ class SeedStatus:
       seconds: spent by a finished seed.
       facts_sha256: fingerprint of the stream's facts.
       data: fingerprint of the stream's rows.
+      peak_memory: bytes, the most that the process of a finished seed has needed, earlier seeds of
+        the same process included; None in runs from before it was recorded.
     """
 
     state: SeedState = field(metadata={"name": "status"})
@@ -127,6 +130,7 @@ class SeedStatus:
     seconds: Seconds | None = field(default=None, metadata=SPARSE)
     facts_sha256: str | None = field(default=None, metadata=SPARSE)
     data: str | None = field(default=None, metadata=SPARSE)
+    peak_memory: int | None = field(default=None, metadata=SPARSE)
 
     @property
     def ended(self) -> bool:
@@ -151,6 +155,22 @@ class Accuracy:
     def __post_init__(self) -> None:
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.matrix.T):
             raise ValueError("the matrix is not square")
+        if self.metrics is not None and math.isnan(self.metrics.aaa):
+            # Written before there were such metrics: they follow from the matrix.
+            found = metrics(self.matrix, self.baseline)
+            later = self.metrics._replace(fm=found.fm, mf=found.mf, aaa=found.aaa)
+            object.__setattr__(self, "metrics", later)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """`confusion.json`: the answers of a finished seed, over the test rows of all tasks.
+
+    Attributes:
+      counts: N[c, k], the number of rows of class c that are answered k.
+    """
+
+    counts: Sequence[Sequence[int]]
 
 
 def read_record(path: Path, kind: type[_Record]) -> _Record:

@@ -4,7 +4,8 @@ RUN/settings.json       recipe, seeds, sizes
 RUN/environment.json    versions, machine, revision of the code
 RUN/summary.json        what `lamaml run --json` prints; written last
 RUN/seed-K/facts.json   what the seed decided in the stream
-RUN/seed-K/accuracy.json        R[i, t], b[t] and, at the end, RA, BTI, LA, FWT; in [0, 1]
+RUN/seed-K/accuracy.json        R[i, t], b[t] and, at the end, RA, BTI and the others; in [0, 1]
+RUN/seed-K/confusion.json       after the last task: rows of class c answered k, over all tasks
 RUN/seed-K/diagnostics.jsonl    one line per update: task, update, one number per diagnostic
 RUN/seed-K/rates/task-T.json    learned rates after task T, per layer: bins from low to high, counts
 RUN/seed-K/status.json          running, finished, diverged, failed or interrupted
@@ -25,11 +26,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lamaml.errors import DataCorrupt, DataUnavailable, LamamlError, require
-from lamaml.evaluation import Metrics
+from lamaml.evaluation import Metrics, class_accuracies
 from lamaml.experiments.storing.environment import Environment
 from lamaml.experiments.storing.records import (
     METRICS,
     Accuracy,
+    Confusion,
     RunSettings,
     SeedState,
     SeedStatus,
@@ -72,8 +74,16 @@ class Seed:
 
     @property
     def metrics(self) -> Metrics | None:
-        """RA, BTI, LA and FWT in [−1, 1]; None until the last task has been learned."""
+        """RA, BTI and the others in [−1, 1]; None until the last task has been learned."""
         return self.accuracy.metrics
+
+    @cached_property
+    def confusion(self) -> np.ndarray | None:
+        """N[c, k], rows of class c answered k at the end; None if it was not recorded."""
+        path = self.folder / "confusion.json"
+        if not self.finished or not path.exists():
+            return None
+        return np.array(read_record(path, Confusion).counts, int)
 
     @property
     def finished(self) -> bool:
@@ -128,6 +138,18 @@ class Run:
         found = [seed.matrix for seed in self.finished]
         return np.mean(found, axis=0) if found else _NO_ACCURACY.matrix
 
+    @property
+    def confusion(self) -> np.ndarray | None:
+        """N[c, k] summed over finished seeds; None where a seed has not recorded it."""
+        found = [seed.confusion for seed in self.finished]
+        counts = [one for one in found if one is not None]
+        return np.sum(counts, axis=0) if counts and len(counts) == len(found) else None
+
+    @property
+    def class_accuracy(self) -> np.ndarray:
+        """The accuracy of each class at the end, in [0, 1], over all finished seeds; or empty."""
+        return np.empty(0) if self.confusion is None else class_accuracies(self.confusion)
+
     @cached_property
     def summary(self) -> Summary:
         """The run in one object, accuracies in percent."""
@@ -159,6 +181,10 @@ class Run:
             split=settings.split,
             facts_sha256=[status.facts_sha256 for status in statuses],
             data=[status.data for status in statuses],
+            peak_memory=[status.peak_memory for status in statuses],
+            class_accuracy=[
+                None if math.isnan(share) else 100 * float(share) for share in self.class_accuracy
+            ],
             versions=self.environment.versions,
             out=str(self.folder),
         )
@@ -166,7 +192,8 @@ class Run:
     def to_frame(self) -> "pd.DataFrame":
         """A pandas DataFrame with one row per seed.
 
-        Columns: seed, status, ra, bti, la, fwt (in percent, NaN if unfinished) and seconds (total).
+        Columns: seed, status, ra, bti, la, fwt, fm, mf, aaa (in percent, NaN if unfinished),
+        seconds (total) and peak_memory (bytes).
 
         Raises:
           LamamlError: pandas is not installed.
@@ -177,6 +204,7 @@ class Run:
                 "status": str(seed.status.state),
                 **{metric: _number(_percent(seed, metric)) for metric in METRICS},
                 "seconds": sum(seed.status.seconds) if seed.status.seconds else math.nan,
+                "peak_memory": _number(seed.status.peak_memory),
             }
             for seed in self.seeds
         ]

@@ -41,6 +41,9 @@ class Summary:
     bti: Spread
     la: Spread
     fwt: Spread
+    fm: Spread
+    mf: Spread
+    aaa: Spread
     published: Mapping[str, Sequence[float]]
     num_tasks: int | None
     num_samples: int | None
@@ -53,6 +56,8 @@ class Summary:
     split: str  # the rows that accuracy was measured on
     facts_sha256: list[str | None]
     data: list[str | None]
+    peak_memory: list[int | None]  # bytes
+    class_accuracy: list[float | None]  # by class, over all finished seeds; [] if not recorded
     versions: Mapping[str, str]
     out: str
 

@@ -104,6 +104,8 @@ class TrainedModel:
         """
         if self._own_predict is None:
             return np.argmax(self.predict_logits(x, task), axis=1)
+        if task is None and self._stream.scenario == "class":
+            task = 0  # no learner of such a stream is told more
         if task is None:
             raise InvalidArgument("task = None: this learner predicts by task; say which")
         own, state = self._own_predict, self.state
@@ -145,6 +147,7 @@ class TrainedModel:
         require(fits, "y", labels, f"classes {classes}")
         number = last if task is None else task
         require(0 <= number <= last, "task", number, f"from 0 to {last}")
+        number = 0 if self._stream.is_task_free else number
         tasks = row_tasks(labels, number, self._stream.classes_per_task)
         state, count, size = self.state, self._num_fitted, self._schedule.batch_size
         for start in range(0, len(rows), size):
