@@ -105,7 +105,7 @@ def test_joint_training_is_a_line_and_a_row(small_run: Run, tmp_path: Path) -> N
 def test_figures_and_tables_are_files_too(runs: list[Run], tmp_path: Path) -> None:
     write_report(runs, tmp_path / "page.html", tmp_path / "files")
     suffixes = [path.suffix for path in (tmp_path / "files").iterdir()]
-    assert suffixes.count(".svg") == suffixes.count(".pdf") == 22
+    assert suffixes.count(".svg") == suffixes.count(".pdf") == 25
     assert suffixes.count(".md") == suffixes.count(".tex") == suffixes.count(".csv") == 2
     drawing = (tmp_path / "files/digits_rotations-single-seen.svg").read_text()
     assert "#2f5fd0" in drawing  # the page's blue, in the light
