@@ -47,6 +47,7 @@ from lamaml.estimators._validation import (
     check_network,
     check_process,
     find_bad_rows,
+    first_bad_column,
     normalise,
     read_inputs,
     read_targets,
@@ -247,13 +248,13 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         if self._is_regression:
             y = as_float32(y, offsets.target)
         kept = weight > 0
-        bad = find_bad_rows(x, y, missing, self.on_bad_rows)
+        bad = find_bad_rows(x, y, missing, self.on_bad_rows, self._column_names())
         self._num_bad_rows += len(bad)
         kept[bad] = False
         if not kept.all():
             x, y, weight = x[kept], y[kept], weight[kept]
         encoded, labels = self._encode(y, classes)
-        return Rows(x, encoded, normalise(weight)), labels, offsets
+        return Rows(x, encoded, *normalise(weight)), labels, offsets
 
     @abc.abstractmethod
     def _check_targets(self, y: np.ndarray) -> np.ndarray:
@@ -270,14 +271,29 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
     def _add_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         return add_task(labels, task, np.zeros(0, int) if self._is_regression else rows.y)
 
-    def _read_rows_to_predict(self, X: Any) -> np.ndarray:
-        """Return float32 rows; bad rows raise, because each row needs a prediction."""
+    def bad_rows(self, X: Any) -> np.ndarray:
+        """Return the indices of rows with NaN or infinity, which `predict` refuses.
+
+        Args:
+          X: rows, as in `predict`.
+        """
+        return bad_rows(self._read_numbers(X))
+
+    def _read_numbers(self, X: Any) -> np.ndarray:
+        """Return float32 rows, bad ones included."""
         fitted = self._require_fitted()
         check_process()
-        x = as_float32(read_inputs(self, X, fitted.config)[0], fitted.offsets.inputs)
+        return as_float32(read_inputs(self, X, fitted.config)[0], fitted.offsets.inputs)
+
+    def _read_rows_to_predict(self, X: Any) -> np.ndarray:
+        """Return float32 rows; bad rows raise, because each row needs a prediction."""
+        x = self._read_numbers(X)
         bad = bad_rows(x)
         if len(bad):
-            raise bad_rows_error(
-                bad, "Input X", "every row needs a prediction: impute or drop them"
-            )
+            advice = "each row needs a prediction: fill these, or leave out the rows of bad_rows(X)"
+            where = first_bad_column(x, self._column_names())
+            raise bad_rows_error(bad, "Input X", advice, where)
         return x
+
+    def _column_names(self) -> Sequence[str]:
+        return list(self.__dict__.get("feature_names_in_", ()))

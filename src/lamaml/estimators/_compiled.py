@@ -38,6 +38,7 @@ _NO_ROWS = LossInputs(
     target_centre=_ONE,
     target_deviation=_ONE,
     heads=np.zeros((1, 1), bool),
+    class_weight=_ONE,
 )
 
 

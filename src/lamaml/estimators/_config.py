@@ -19,7 +19,7 @@ import numpy as np
 from lamaml._registry import find_learner
 from lamaml.errors import InvalidArgument, require, unknown_name
 from lamaml.learners import LEARNERS
-from lamaml.models import cross_entropy, mlp, squared_error
+from lamaml.models import NetworkLoss, cross_entropy, mlp, squared_error
 from lamaml.types import Batch, Learner, Loss, Model, Params
 
 Network = Model | Callable[[tuple[int, ...], int], Model] | tuple[int, ...]
@@ -109,6 +109,7 @@ class LossInputs(NamedTuple):
     target_centre: np.ndarray  # (1,) subtracted from the targets of a regression
     target_deviation: np.ndarray  # (1,) divides them
     heads: np.ndarray  # (tasks, outputs) booleans: the outputs that belong to each task
+    class_weight: np.ndarray  # (outputs,) multiplies the loss of the rows of each class
 
 
 def smallest_batch(config: Config) -> int:
@@ -219,7 +220,7 @@ def build_loss(config: Config, inputs: LossInputs, in_function_space: bool = Fal
         first = first._replace(inputs=lambda x: read(_scaled(config, inputs, x)))
     network = Model(model.init, build_apply(config, inputs), first)
     if not config.is_regression:
-        return cross_entropy(network, inputs.heads)
+        return _weighted_by_class(cross_entropy(network, inputs.heads), inputs.class_weight)
     error = squared_error(network)
 
     def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
@@ -227,6 +228,18 @@ def build_loss(config: Config, inputs: LossInputs, in_function_space: bool = Fal
         return error.of_outputs(outputs, batch._replace(y=target))
 
     return replace(error, of_outputs=of_outputs)
+
+
+def _weighted_by_class(loss: NetworkLoss, class_weight: np.ndarray) -> NetworkLoss:
+    """Return the loss with the weight of its class on each row, new and replayed alike."""
+
+    def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
+        scale = jnp.asarray(class_weight)[batch.y]
+        if batch.scale is not None:
+            scale = scale * batch.scale
+        return loss.of_outputs(outputs, batch._replace(scale=scale))
+
+    return replace(loss, of_outputs=of_outputs)
 
 
 def build_apply(config: Config, inputs: LossInputs) -> Callable[[Params, jax.Array], jax.Array]:

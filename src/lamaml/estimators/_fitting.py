@@ -133,7 +133,8 @@ def run_updates(
     numbers = np.zeros(rows.size, np.int64) if positions is None else positions
     for start in range(0, rows.size, size):
         part = slice(start, start + size)
-        batch = _pad_batch(config, rows.take(part), fitted.task, numbers[part], size)
+        new = rows if rows.size <= size else _reweighted(rows.take(part))
+        batch = _pad_batch(config, new, fitted.task, numbers[part], size)
         for glance in range(glances):
             key = _compiled.key_data(fitted.seed, _compiled.Purpose.UPDATE, num_updates)
             batch = batch.at_glance(glance, glances, is_first_pass=is_first)
@@ -164,7 +165,16 @@ def _pad_batch(config: Config, rows: Rows, task: int, positions: np.ndarray, siz
         task=np.full(size, task, np.int32),  # type: ignore[arg-type]
         weight=pad_rows(rows.weight, size),  # type: ignore[arg-type]
         position=pad_rows((positions % 2**31).astype(np.int32), size),  # type: ignore[arg-type]
+        scale=np.full(size, rows.mean_weight, np.float32),  # type: ignore[arg-type]
     )
+
+
+def _reweighted(rows: Rows) -> Rows:
+    """Return some rows of a call with their weights relative to the mean of these rows."""
+    mean = float(rows.weight.mean())
+    if mean in (0.0, 1.0):
+        return rows
+    return rows._replace(weight=rows.weight / np.float32(mean), mean_weight=rows.mean_weight * mean)
 
 
 def _hold_out(fitted: FittedState, rows: Rows, positions: np.ndarray) -> FittedState:

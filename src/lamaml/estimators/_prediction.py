@@ -73,7 +73,10 @@ def score_rows(fitted: FittedState, x: np.ndarray, y: np.ndarray, task: TaskId) 
 
 
 def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray], jax.Array]) -> np.ndarray:
-    """Return the results of all rows: whole chunks first, then blocks, the last one padded."""
+    """Return the results of all rows: whole chunks first, then blocks, the last one padded.
+
+    No rows are one block of padding: the results have their shape.
+    """
     in_chunks = len(x) - len(x) % _compiled.CHUNK
     results = [
         compute(x[start : start + _compiled.CHUNK])
@@ -81,6 +84,6 @@ def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray], jax.Array]) -> np.
     ]
     results += [
         compute(pad_rows(x[start : start + _compiled.BLOCK], _compiled.BLOCK))
-        for start in range(in_chunks, len(x), _compiled.BLOCK)
+        for start in range(in_chunks, max(len(x), 1), _compiled.BLOCK)
     ]
     return np.concatenate([np.asarray(result) for result in results])[: len(x)]

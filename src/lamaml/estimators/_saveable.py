@@ -6,17 +6,16 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from lamaml.errors import DataCorrupt
 from lamaml.estimators._config import Builder, Network
-from lamaml.estimators._parameters import fixed_parameters
+from lamaml.estimators._parameters import TunableEstimator, fixed_parameters
 from lamaml.estimators._saving import SavedEstimator, read_estimator, write_estimator
 from lamaml.estimators._state import FittedState
 
 
-class SaveableEstimator(BaseEstimator):  # type: ignore[misc]
+class SaveableEstimator(TunableEstimator):
     """An estimator with a fitted state that can be saved, loaded and pickled."""
 
     _fitted: FittedState | None = None

@@ -102,6 +102,8 @@ def make_loss_inputs(
     heads[: len(labels.heads), : labels.heads.shape[1]] = labels.heads
     if config.is_regression:
         heads[:] = True
+    class_weight = np.ones(config.num_outputs, np.float32)
+    class_weight[: len(labels.class_weight)] = labels.class_weight
     centre, deviation = mean_and_deviation(inputs)
     target_centre, target_deviation = mean_and_deviation(targets)
     return LossInputs(
@@ -111,4 +113,5 @@ def make_loss_inputs(
         target_centre=target_centre,
         target_deviation=target_deviation,
         heads=heads,
+        class_weight=class_weight,
     )

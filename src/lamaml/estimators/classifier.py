@@ -1,5 +1,6 @@
 """The classifier: a learner of this package as a scikit-learn estimator."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
 from lamaml.estimators._choice import chosen_learner
+from lamaml.estimators._class_weight import with_class_weight
 from lamaml.estimators._compiled import has_predict
-from lamaml.estimators._config import has_own_predict
+from lamaml.estimators._config import Builder, Network, has_own_predict
 from lamaml.estimators._labels import (
     Labels,
     TaskId,
@@ -66,6 +68,10 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         error, or "skip" and count them.
       random_state: seed, or NumPy `RandomState`, of all random draws. The same seed gives
         bit-identical results.
+      class_weight: what a row of each class counts, new or replayed: a mapping from classes to
+        positive numbers, 1 for those it does not name; "balanced" for n / (C · n_c), after n rows
+        of C classes, n_c of them of class c; None for 1. It may be set at any time. The learner
+        "er_ace" applies it to replayed rows only.
 
     Attributes:
       classes_: all classes so far, sorted.
@@ -85,14 +91,50 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     _is_regression = False
 
+    def __init__(
+        self,
+        learner: str | Builder = "auto",
+        *,
+        learner_options: Mapping[str, Any] | None = None,
+        model: Network | None = None,
+        hidden_sizes: Sequence[int] = (100, 100),
+        memory_size: int | None = None,
+        memory_bytes: int | None = None,
+        batch_size: int | None = None,
+        glances: int = 1,
+        epochs: int = 20,
+        scale: bool = True,
+        held_out: float = 0.02,
+        on_bad_rows: str = "raise",
+        random_state: Any = 0,
+        class_weight: Mapping[Any, float] | str | None = None,
+    ) -> None:
+        super().__init__(
+            learner,
+            learner_options=learner_options,
+            model=model,
+            hidden_sizes=hidden_sizes,
+            memory_size=memory_size,
+            memory_bytes=memory_bytes,
+            batch_size=batch_size,
+            glances=glances,
+            epochs=epochs,
+            scale=scale,
+            held_out=held_out,
+            on_bad_rows=on_bad_rows,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier from scratch, in `epochs` passes over shuffled rows.
 
         Args:
           X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
           y: labels, numbers or strings.
-          sample_weight: weight of each row, at least 0. Only ratios within the call count; rows of
-            weight 0 are ignored.
+          sample_weight: weight of each row, at least 0: what it counts beside a row of weight 1,
+            which is what rows without a weight and replayed rows have. Rows of weight 0 are
+            ignored.
 
         Returns:
           The classifier itself.
@@ -113,8 +155,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
           y: labels.
           classes: labels to list in `classes_` from now on. Never needed; a class is not predicted
             before a row of it was seen.
-          sample_weight: weight of each row, as in `fit`. Rows replayed from the memory have
-            weight 1.
+          sample_weight: weight of each row, as in `fit`.
           task: name of the task of these rows, if known. The classes of a task then compete only
             with each other, the paper's multi-head setting.
 
@@ -131,7 +172,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Return the predicted class of each row.
 
         Args:
-          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is.
+          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is; `bad_rows` finds them.
           task: predict only classes of this task; None for all classes seen.
         """
         fitted = self._require_fitted()
@@ -173,7 +214,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             labels = add_classes(labels, declared)
         y = match_dtype(y, labels)
         labels = add_classes(labels, y)
-        return encode(labels, y), labels
+        outputs = encode(labels, y)
+        return outputs, with_class_weight(labels, self.class_weight, outputs)
 
     def _num_outputs(self, labels: Labels) -> int:
         return max(len(labels.classes), 2)

@@ -16,7 +16,8 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
 
     It minimises the squared error of targets that are standardised by their running mean and
     standard deviation. Parameters and attributes are those of `LaMAMLClassifier`, without
-    `classes_`. Learners that predict classes themselves, such as "icarl", are not available.
+    `classes_` and `class_weight`. Learners that predict classes themselves, such as "icarl", are
+    not available.
 
     Examples:
       >>> import numpy as np
@@ -34,8 +35,9 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         Args:
           X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
           y: targets, real numbers.
-          sample_weight: weight of each row, at least 0. Only ratios within the call count; rows of
-            weight 0 are ignored.
+          sample_weight: weight of each row, at least 0: what it counts beside a row of weight 1,
+            which is what rows without a weight and replayed rows have. Rows of weight 0 are
+            ignored.
 
         Returns:
           The regressor itself.
@@ -70,7 +72,7 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         """Return the predicted target of each row.
 
         Args:
-          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is.
+          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is; `bad_rows` finds them.
           task: one of the tasks seen, or None. All tasks share one output: it changes nothing.
         """
         fitted = self._require_fitted()
