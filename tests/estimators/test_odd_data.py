@@ -134,7 +134,7 @@ def test_bad_rows_are_named_with_their_column():
     assert "on_bad_rows" not in str(found.value)
     assert model.bad_rows(frame).tolist() == [3]
     with pytest.raises(InvalidArgument, match=r"column 'age': .*on_bad_rows='skip'"):
-        classifier().partial_fit(frame, Y)
+        classifier(columns="numbers").partial_fit(frame, Y)
     with pytest.raises(InvalidArgument, match="column 1: "):
         classifier().partial_fit(frame.to_numpy(), Y)
 

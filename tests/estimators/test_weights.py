@@ -72,7 +72,7 @@ def test_balanced_weights_follow_the_rows_seen():
     assert labels.num_rows.tolist() == [3, 1]
     assert np.allclose(labels.class_weight, [4 / (2 * 3), 4 / 2])
     labels = with_class_weight(add_classes(labels, np.array([6])), {6: 9, 7.0: 3}, np.array([2]))
-    assert labels.class_weight.tolist() == [1.0, 3.0, 9.0]
+    assert np.allclose(labels.class_weight, [1 / 3, 1.0, 3.0])  # of mean 1 over the five rows
 
 
 @pytest.mark.parametrize("learner", ["er", "auto"])
@@ -118,3 +118,8 @@ def test_any_weights_leave_finite_numbers(weights, size):
         model.partial_fit(X[: len(weights)][part], Y[: len(weights)][part], weights[part])
     assert np.isfinite(model.predict(X)).all()
     assert model.report_.samples_seen == len(weights)
+
+
+def test_class_weights_are_refused_where_they_would_not_count():
+    with pytest.raises(InvalidArgument, match="must be None, because icarl predicts"):
+        classifier(learner="icarl", class_weight="balanced").partial_fit(X, Y)

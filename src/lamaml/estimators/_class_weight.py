@@ -17,7 +17,8 @@ def with_class_weight(labels: Labels, class_weight: Any, outputs: np.ndarray) ->
     Args:
       labels: the classes of these rows included.
       class_weight: None for 1; "balanced" for n / (C · n_c) after n rows of C classes, n_c of them
-        of class c; or a mapping from classes to positive numbers, 1 for classes it does not name.
+        of class c; or a mapping from classes to positive numbers, 1 for classes it does not name,
+        divided by their mean over the rows seen, so that updates keep their size.
       outputs: the output of each new row's class.
 
     Raises:
@@ -34,6 +35,7 @@ def with_class_weight(labels: Labels, class_weight: Any, outputs: np.ndarray) ->
                 raise _refusal(class_weight)
             found = np.flatnonzero(labels.classes == match_dtype(np.array([label]), labels)[0])
             weight[labels.outputs[found]] = value
+        weight *= num_rows.sum() / max(num_rows @ weight, 1e-300)
     elif class_weight is not None:
         raise _refusal(class_weight)
     return labels._replace(num_rows=num_rows, class_weight=weight)

@@ -12,7 +12,7 @@ from lamaml.errors import InvalidArgument
 
 FIXED = (
     *("learner", "learner_options", "model", "hidden_sizes", "memory_size", "memory_bytes"),
-    *("scale", "random_state"),
+    *("scale", "random_state", "columns"),
 )
 """What a fitted state is made of. Only `fit`, which starts afresh, can use another value."""
 

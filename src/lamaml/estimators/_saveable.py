@@ -79,7 +79,9 @@ class SaveableEstimator(TunableEstimator):
         estimator = cls(**saved.parameters, model=model)
         estimator._fitted, estimator._fixed = saved.fitted, fixed_parameters(estimator)
         estimator._num_bad_rows, estimator._seconds = saved.num_bad_rows, saved.seconds
-        estimator.n_features_in_ = saved.fitted.config.num_columns
+        encoding = saved.fitted.encoding
+        num_columns = saved.fitted.config.num_columns if encoding is None else len(encoding.kinds)
+        estimator.n_features_in_ = num_columns
         if saved.feature_names is not None:
             estimator.feature_names_in_ = np.array(saved.feature_names, object)
         return estimator

@@ -21,6 +21,7 @@ from lamaml._registry import entry_point_names, name_of
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators._budget import state_shapes
 from lamaml.estimators._choice import AUTO
+from lamaml.estimators._columns import Encoding
 from lamaml.estimators._config import Builder, Config, Network, learner_name
 from lamaml.estimators._holdout import Holdout
 from lamaml.estimators._labels import Labels
@@ -31,9 +32,10 @@ from lamaml.learners import LEARNERS
 from lamaml.types import Model, State
 
 VERSION = 2
-"""Number of the file format: 1 had no class weights; it is still read."""
+"""Number of the file format: 1 had neither class weights nor an
+encoding of columns; it is still read."""
 _KIND = "lamaml estimator"
-_KEYED = {"class_weight"}  # parameters that may map labels or names
+_KEYED = {"class_weight", "columns"}  # parameters that may map labels or names
 _COUNTS = ("task", "num_rows", "num_updates", "seed", "is_scaled", "memory_budget")
 
 
@@ -161,6 +163,7 @@ def _to_json(fitted: FittedState) -> dict[str, Any]:
         "num_target_rows": fitted.target_moments.num_rows,
         "num_held_out": fitted.holdout.num_seen,
         "last_batch_task": fitted.last_batch.task,
+        "columns": None if fitted.encoding is None else fitted.encoding.kinds,
     }
 
 
@@ -173,6 +176,7 @@ def _to_tensors(fitted: FittedState) -> dict[str, np.ndarray]:
         "holdout": fitted.holdout._asdict(),
         "last_batch": fitted.last_batch._asdict(),
         "offsets": fitted.offsets._asdict(),
+        "encoding": {} if fitted.encoding is None else fitted.encoding._asdict(),
         "labels": {
             name: value for name, value in fitted.labels._asdict().items() if name != "classes"
         },
@@ -209,6 +213,7 @@ def _to_fitted(
     labels = Labels(classes=classes, tasks=tuple(facts["tasks"]), **(counts | group("labels")))
     inputs = Moments(num_rows=facts["num_input_rows"], **group("inputs"))
     targets = Moments(num_rows=facts["num_target_rows"], **group("targets"))
+    kinds = facts.get("columns")
     return FittedState(
         config=config,
         learner_state=_to_learner_state(state_shapes(config), tensors),
@@ -219,6 +224,7 @@ def _to_fitted(
         holdout=Holdout(num_seen=facts["num_held_out"], **group("holdout")),
         last_batch=LastBatch(task=facts["last_batch_task"], **group("last_batch")),
         offsets=Offsets(**group("offsets")),
+        encoding=Encoding(tuple(kinds), **group("encoding")) if kinds else None,
         **{name: facts[name] for name in _COUNTS},
     )
 

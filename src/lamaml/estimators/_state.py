@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lamaml.errors import require
 from lamaml.estimators._budget import holdout_size, largest_memory_size, set_memory_size
+from lamaml.estimators._columns import Encoding
 from lamaml.estimators._compiled import init_learner
 from lamaml.estimators._config import Config, LossInputs, power_of_two
 from lamaml.estimators._holdout import Holdout, empty_holdout
@@ -48,7 +50,8 @@ class FittedState:
     offsets: Offsets
     seed: int
     is_scaled: bool
-    memory_budget: int | None  # in bytes
+    memory_budget: int | None  # in bytes, without those of the encoding
+    encoding: Encoding | None = None  # of a frame's columns
     task: int = 0  # index of the current task in labels.tasks
     num_rows: int = 0  # rows seen, those held out included
     num_updates: int = 0
@@ -64,8 +67,13 @@ def initial_state(
     memory_size: int,
     memory_budget: int | None,
     has_holdout: bool,
+    encoding: Encoding | None = None,
 ) -> FittedState:
     """Return the state before the first row."""
+    if memory_budget is not None and encoding is not None:
+        allowed = f"more than {encoding.num_bytes}, the bytes of the encoding of the columns"
+        require(memory_budget > encoding.num_bytes, "memory_bytes", memory_budget, allowed)
+        memory_budget -= encoding.num_bytes
     if memory_budget is not None:
         memory_size = largest_memory_size(config, memory_budget, has_holdout)
     config = set_memory_size(config, memory_size)
@@ -90,6 +98,7 @@ def initial_state(
         seed=seed,
         is_scaled=is_scaled,
         memory_budget=memory_budget,
+        encoding=encoding,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -78,13 +79,21 @@ def read_inputs(
         numbers = _plain_numbers(estimator, X)
         if _needs_no_check(numbers, config):
             return numbers, config.input_shape  # type: ignore[return-value]
-        if _has_no_rows(X):
+        if has_no_rows(X):
             return np.zeros((0, config.num_columns), np.float32), config.input_shape
     if getattr(X, "ndim", 2) > 2:
         X = np.asarray(X)
     shape = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else None
     flat = X if shape is None else X.reshape(len(X), math.prod(shape))
-    x = validate_data(estimator, flat, reset=config is None, ensure_all_finite=False)
+    try:
+        x = validate_data(
+            estimator, flat, reset=config is None, ensure_all_finite=False, accept_sparse="csr"
+        )
+    except ValueError as error:
+        _name_text_column(flat, error)
+        raise
+    if scipy.sparse.issparse(x):
+        x = x.toarray()
     shape = shape or x.shape[1:]
     if config is not None:
         before = f"{config.input_shape}, as before"
@@ -92,7 +101,30 @@ def read_inputs(
     return x, shape
 
 
-def _has_no_rows(X: Any) -> bool:
+def _name_text_column(X: Any, error: ValueError) -> None:
+    """Raise InvalidArgument if a column of an array holds strings that are no numbers."""
+    if "could not convert" not in str(error):
+        return
+    for index, column in enumerate(np.asarray(X, object).T):
+        for value in column:
+            try:
+                float(value)
+            except ValueError:
+                raise InvalidArgument(
+                    f"column {index} of X holds {value!r}: must be numbers; a pandas or polars "
+                    "frame may have strings, categories and dates"
+                ) from error
+
+
+def has_plain_numbers(estimator: BaseEstimator, X: Any, config: Config | None) -> bool:
+    """Return whether a frame is one of NumPy's numbers that `read_inputs` takes as they are."""
+    if config is None:
+        return False
+    return has_no_rows(X) or _needs_no_check(_plain_numbers(estimator, X), config)
+
+
+def has_no_rows(X: Any) -> bool:
+    """Return whether the input is empty."""
     shape = getattr(X, "shape", None)
     return len(X) == 0 if isinstance(X, list) else bool(shape and shape[0] == 0)
 

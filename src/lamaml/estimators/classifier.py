@@ -13,7 +13,7 @@ from lamaml.estimators._base import StreamEstimator
 from lamaml.estimators._choice import chosen_learner
 from lamaml.estimators._class_weight import with_class_weight
 from lamaml.estimators._compiled import has_predict
-from lamaml.estimators._config import Builder, Network, has_own_predict
+from lamaml.estimators._config import Builder, Network, has_own_predict, learner_name
 from lamaml.estimators._labels import (
     Labels,
     TaskId,
@@ -66,12 +66,17 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         forgetting. At most `memory_size / 10` of these rows are stored, and at most 200.
       on_bad_rows: what to do with rows that contain NaN or infinity or have no label: "raise" an
         error, or "skip" and count them.
+      columns: how frames of pandas and polars are read. "auto": if the first one has strings,
+        categories or dates, or lacks numbers and `on_bad_rows` is not "skip", all columns are
+        encoded as numbers; a missing value is a value then, and categories may be new at any time.
+        A mapping names the kind of some columns, {"zip": "category"}, and always encodes. With
+        "numbers", only numbers and booleans are taken.
       random_state: seed, or NumPy `RandomState`, of all random draws. The same seed gives
         bit-identical results.
       class_weight: what a row of each class counts, new or replayed: a mapping from classes to
-        positive numbers, 1 for those it does not name; "balanced" for n / (C · n_c), after n rows
-        of C classes, n_c of them of class c; None for 1. It may be set at any time. The learner
-        "er_ace" applies it to replayed rows only.
+        positive numbers, 1 for those it does not name, divided by their mean over the rows seen;
+        "balanced" for n / (C · n_c), after n rows of C classes, n_c of them of class c; None for 1.
+        It may be set at any time. The learner "er_ace" applies it to replayed rows only.
 
     Attributes:
       classes_: all classes so far, sorted.
@@ -106,6 +111,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         scale: bool = True,
         held_out: float = 0.02,
         on_bad_rows: str = "raise",
+        columns: str | Mapping[Any, str] = "auto",
         random_state: Any = 0,
         class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
@@ -122,6 +128,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             scale=scale,
             held_out=held_out,
             on_bad_rows=on_bad_rows,
+            columns=columns,
             random_state=random_state,
         )
         self.class_weight = class_weight
@@ -130,7 +137,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Fit the classifier from scratch, in `epochs` passes over shuffled rows.
 
         Args:
-          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
+          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame; sparse
+            rows are made dense, in blocks where they are many.
           y: labels, numbers or strings.
           sample_weight: weight of each row, at least 0: what it counts beside a row of weight 1,
             which is what rows without a weight and replayed rows have. Rows of weight 0 are
@@ -176,7 +184,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
           task: predict only classes of this task; None for all classes seen.
         """
         fitted = self._require_fitted()
-        outputs = predict_outputs(fitted, self._read_rows_to_predict(X), check_task(task))
+        outputs = self._by_parts(X, lambda x: predict_outputs(fitted, x, check_task(task)))
         return fitted.labels.classes[np.argsort(fitted.labels.outputs)[outputs]]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -190,7 +198,8 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
           task: give probability only to classes of this task; None for all classes seen.
         """
         fitted = self._require_fitted()
-        logits = network_outputs(fitted, self._read_rows_to_predict(X)).astype(np.float64)
+        outputs = self._by_parts(X, lambda x: network_outputs(fitted, x))
+        logits = outputs.astype(np.float64)
         logits[:, ~allowed_outputs(fitted, check_task(task))] = -np.inf
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))[:, fitted.labels.outputs]
         return shares / shares.sum(axis=1, keepdims=True)
@@ -215,6 +224,10 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         y = match_dtype(y, labels)
         labels = add_classes(labels, y)
         outputs = encode(labels, y)
+        if self.class_weight is not None and not _has_probabilities(self):
+            name = learner_name(self.learner)
+            reason = f"because {name} predicts by other means than the outputs that it weighs"
+            raise InvalidArgument(f"class_weight = {self.class_weight!r}: must be None, {reason}")
         return outputs, with_class_weight(labels, self.class_weight, outputs)
 
     def _num_outputs(self, labels: Labels) -> int:

@@ -33,7 +33,8 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         """Fit the regressor from scratch, in `epochs` passes over shuffled rows.
 
         Args:
-          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
+          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame; sparse
+            rows are made dense, in blocks where they are many.
           y: targets, real numbers.
           sample_weight: weight of each row, at least 0: what it counts beside a row of weight 1,
             which is what rows without a weight and replayed rows have. Rows of weight 0 are
@@ -77,7 +78,7 @@ class LaMAMLRegressor(RegressorMixin, StreamEstimator):  # type: ignore[misc]
         """
         fitted = self._require_fitted()
         allowed_outputs(fitted, check_task(task))  # raises for a task that was never seen
-        targets = predict_targets(fitted, self._read_rows_to_predict(X))
+        targets = self._by_parts(X, lambda x: predict_targets(fitted, x))
         return targets if fitted.offsets.target is None else targets + fitted.offsets.target
 
     def _check_targets(self, y: np.ndarray) -> np.ndarray:
