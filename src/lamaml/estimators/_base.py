@@ -202,6 +202,7 @@ class StreamEstimator(ReadingEstimator, abc.ABC):
     ) -> FittedState:
         self._check_counts()
         shape = inputs.shape
+        num_targets = 1 if rows.y.ndim == 1 else rows.y.shape[1]
         if not rows.size:
             raise InvalidArgument("X has no row to start with: every row is bad or has zero weight")
         learner, options = chosen_learner(self.learner), self.learner_options or {}
@@ -213,7 +214,13 @@ class StreamEstimator(ReadingEstimator, abc.ABC):
             settings=tuple(sorted(settings.items())),
             network=network,
             input_shape=shape,
-            num_outputs=choose_num_outputs(network, shape, self._num_outputs(labels)),
+            num_outputs=choose_num_outputs(
+                network,
+                shape,
+                num_targets if self._is_regression else max(len(labels.classes), 2),
+                is_exact=self._is_regression,
+            ),
+            num_targets=num_targets,
             is_regression=self._is_regression,
             dtype="uint8" if inputs.x.dtype == np.uint8 else "float32",
             batch_size=None if self.batch_size is None else int(self.batch_size),
@@ -246,7 +253,7 @@ class StreamEstimator(ReadingEstimator, abc.ABC):
             raise unknown_name("on_bad_rows", str(self.on_bad_rows), BAD_ROWS)
         check_fraction("held_out", self.held_out)
         x = inputs.x
-        y, missing = read_targets(y, type(self).__name__)
+        y, missing = read_targets(y, type(self).__name__, may_be_many=self._is_regression)
         y = self._check_targets(y)
         if len(x) != len(y):
             check_consistent_length(x, y)
@@ -274,10 +281,6 @@ class StreamEstimator(ReadingEstimator, abc.ABC):
     @abc.abstractmethod
     def _encode(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
         """Return the targets as the network learns them, and the labels known by now."""
-
-    @abc.abstractmethod
-    def _num_outputs(self, labels: Labels) -> int:
-        """Return the number of outputs needed."""
 
     def _add_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         return add_task(labels, task, np.zeros(0, int) if self._is_regression else rows.y)

@@ -88,6 +88,7 @@ class Config:
     dtype: str  # of stored rows
     batch_size: int | None  # None: it grows with the call
     glances: int
+    num_targets: int = 1  # of a regression
 
     @property
     def num_columns(self) -> int:
@@ -265,10 +266,15 @@ def build_network(config: Config) -> Model:
     return mlp(config.num_columns, outputs, hidden_sizes=given)
 
 
-def choose_num_outputs(network: Network, input_shape: tuple[int, ...], needed: int) -> int:
-    """Return the number of outputs for `needed` classes: it doubles, so that growth is rare."""
+def choose_num_outputs(
+    network: Network, input_shape: tuple[int, ...], needed: int, *, is_exact: bool = False
+) -> int:
+    """Return the number of outputs for `needed` classes: it doubles, so that growth is rare.
+
+    It is `needed` itself for the targets of a regression, which `is_exact`.
+    """
     if not isinstance(network, Model):
-        return 1 if needed == 1 else power_of_two(max(needed, _MIN_OUTPUTS))
+        return needed if is_exact else power_of_two(max(needed, _MIN_OUTPUTS))
     rows = jax.ShapeDtypeStruct((1, *input_shape), jnp.float32)
     try:
         params = jax.eval_shape(network.init, jax.random.key(0))

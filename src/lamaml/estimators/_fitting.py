@@ -104,7 +104,7 @@ def update_statistics(fitted: FittedState, rows: Rows) -> FittedState:
     if fitted.is_scaled and rows.size:
         inputs = add_to_moments(inputs, rows.x)
     if fitted.config.is_regression and rows.size:
-        targets = add_to_moments(targets, rows.y[:, None])
+        targets = add_to_moments(targets, rows.y.reshape(rows.size, -1))
     loss_inputs = make_loss_inputs(fitted.config, fitted.labels, inputs, targets)
     return replace(fitted, input_moments=inputs, target_moments=targets, loss_inputs=loss_inputs)
 

@@ -80,7 +80,8 @@ def initial_state(
     target_dtype = np.dtype(np.float32 if config.is_regression else np.int32)
     num_held_out = holdout_size(memory_size) if has_holdout else 0
     columns = config.num_columns
-    inputs, targets = empty_moments(columns), empty_moments(1)
+    inputs, targets = empty_moments(columns), empty_moments(config.num_targets)
+    held = (num_held_out, columns, np.dtype(config.dtype), target_dtype, config.num_targets)
     return FittedState(
         config=config,
         learner_state=init_learner(config, seed),
@@ -88,10 +89,10 @@ def initial_state(
         input_moments=inputs,
         target_moments=targets,
         loss_inputs=make_loss_inputs(config, labels, inputs, targets),
-        holdout=empty_holdout(num_held_out, columns, np.dtype(config.dtype), target_dtype),
+        holdout=empty_holdout(*held),
         last_batch=LastBatch(
             x=np.zeros((0, columns), np.float32),
-            y=np.zeros(0, target_dtype),
+            y=np.zeros((0, config.num_targets) if config.num_targets > 1 else 0, target_dtype),
             weight=np.zeros(0, np.float32),
         ),
         offsets=offsets,

@@ -156,11 +156,18 @@ def _needs_no_check(x: np.ndarray | None, config: Config) -> bool:
     )
 
 
-def read_targets(y: Any, estimator_name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return y as one column, and the indices of missing labels, each filled with another label."""
+def read_targets(
+    y: Any, estimator_name: str, *, may_be_many: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return y as one column, and the indices of missing labels, each filled with another label.
+
+    Where y `may_be_many`, several columns stay as they are.
+    """
     if y is None:
         message = f"{estimator_name} requires y to be passed, but the target y is None"
         raise InvalidArgument(message)
+    if may_be_many and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        return np.asarray(y, np.float64), np.zeros(0, int)
     is_column = type(y) is np.ndarray and y.ndim == 1
     y = y if is_column else column_or_1d(y, warn=True)
     missing = missing_labels(y)

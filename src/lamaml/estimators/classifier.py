@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
+from lamaml.estimators._calibration import temperature_of
 from lamaml.estimators._choice import chosen_learner
 from lamaml.estimators._class_weight import with_class_weight
 from lamaml.estimators._compiled import has_predict
@@ -77,6 +78,9 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         positive numbers, 1 for those it does not name, divided by their mean over the rows seen;
         "balanced" for n / (C · n_c), after n rows of C classes, n_c of them of class c; None for 1.
         It may be set at any time. The learner "er_ace" applies it to replayed rows only.
+      calibrate: whether probabilities are those of the temperature, from 1/4 to 4, with the lowest
+        log loss on the held-out rows, once there are 50 of them. It is found when probabilities are
+        asked for. Predictions do not change. It may be set at any time.
 
     Attributes:
       classes_: all classes so far, sorted.
@@ -114,6 +118,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         columns: str | Mapping[Any, str] = "auto",
         random_state: Any = 0,
         class_weight: Mapping[Any, float] | str | None = None,
+        calibrate: bool = True,
     ) -> None:
         super().__init__(
             learner,
@@ -132,6 +137,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             random_state=random_state,
         )
         self.class_weight = class_weight
+        self.calibrate = calibrate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier from scratch, in `epochs` passes over shuffled rows.
@@ -197,12 +203,25 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
           X: rows, as in `predict`.
           task: give probability only to classes of this task; None for all classes seen.
         """
+        return np.exp(self.predict_log_proba(X, task=task))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, *, task: TaskId = None) -> np.ndarray:
+        """Return the logarithm of `predict_proba`, exact where that rounds to 0 or 1.
+
+        Args:
+          X: rows, as in `predict`.
+          task: as in `predict_proba`; the classes of other tasks have -inf.
+        """
         fitted = self._require_fitted()
         outputs = self._by_parts(X, lambda x: network_outputs(fitted, x))
         logits = outputs.astype(np.float64)
+        if self.calibrate:
+            logits /= temperature_of(self, fitted)
         logits[:, ~allowed_outputs(fitted, check_task(task))] = -np.inf
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))[:, fitted.labels.outputs]
-        return shares / shares.sum(axis=1, keepdims=True)
+        logits = logits[:, fitted.labels.outputs]
+        logits -= logits.max(axis=1, keepdims=True)
+        return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
     @property
     def classes_(self) -> np.ndarray:
@@ -229,9 +248,6 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             reason = f"because {name} predicts by other means than the outputs that it weighs"
             raise InvalidArgument(f"class_weight = {self.class_weight!r}: must be None, {reason}")
         return outputs, with_class_weight(labels, self.class_weight, outputs)
-
-    def _num_outputs(self, labels: Labels) -> int:
-        return max(len(labels.classes), 2)
 
 
 def _as_labels(y: np.ndarray) -> np.ndarray:

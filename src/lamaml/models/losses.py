@@ -102,7 +102,7 @@ def add_term(loss: Loss, apply: Apply, term: Callable[[jax.Array, Batch], jax.Ar
 
 
 def squared_error(network: Model | Apply) -> NetworkLoss:
-    """Return half the weighted mean squared error of a batch, for a network with one output.
+    """Return half the weighted mean squared error of a batch; of several targets, their mean.
 
     Args:
       network: a Model, or a function (params, x) -> outputs; `batch.y` holds the targets in their
@@ -110,7 +110,10 @@ def squared_error(network: Model | Apply) -> NetworkLoss:
     """
 
     def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
-        return mean_loss(jnp.square(outputs[:, 0] - batch.y) / 2, batch)
+        if batch.y.ndim == 1:
+            return mean_loss(jnp.square(outputs[:, 0] - batch.y) / 2, batch)
+        errors = jnp.square(outputs[:, : batch.y.shape[1]] - batch.y) / 2
+        return mean_loss(jnp.mean(errors, axis=1), batch)
 
     return _network_loss(network, of_outputs)
 
