@@ -19,7 +19,15 @@ from lamaml.estimators._columns import (
     initial_encoding,
     with_kinds,
 )
-from lamaml.estimators._frames import NUMBER, Column, held, is_frame, read_columns
+from lamaml.estimators._frames import (
+    CATEGORY,
+    NUMBER,
+    Column,
+    as_kind,
+    held,
+    is_frame,
+    read_columns,
+)
 from lamaml.estimators._rows import bad_rows_error
 from lamaml.estimators._saveable import SaveableEstimator
 from lamaml.estimators._state import FittedState
@@ -101,11 +109,19 @@ def _needs_encoding(estimator: BaseEstimator, columns: list[Column]) -> bool:
 
 def _require_numbers(columns: list[Column], *, is_first: bool) -> None:
     for column in columns:
-        if column.kind not in (NUMBER, None):
+        if column.kind not in (NUMBER, None) and not _are_numbers(column):
             reason = "with columns='numbers'" if is_first else "as in the first call"
             raise InvalidArgument(
                 f"column {column.name!r} of X holds {held(column.kind)}: must be numbers, {reason}"
             )
+
+
+def _are_numbers(column: Column) -> bool:
+    """Return whether a column of categories holds numbers, as pandas' categories may."""
+    try:
+        return column.kind == CATEGORY and as_kind(column, NUMBER).kind == NUMBER
+    except InvalidArgument:
+        return False
 
 
 def dense_parts(X: Any) -> Iterator[tuple[Any, slice]]:
