@@ -57,7 +57,8 @@ class Batch(NamedTuple):
     Rows of weight 0 are padding: they enter no loss and no memory. `first` and `last` say whether
     this is the first, and the last, glance at these rows in the first pass over them: memories
     store rows in one of the two. Memories store `position` and `extra` as well where a batch has
-    them.
+    them. A loss is a mean by `weight`, in which only ratios count; `scale` is what a row counts on
+    top of that, and no memory stores it.
     """
 
     x: jax.Array  # (n, ...) float32
@@ -68,6 +69,7 @@ class Batch(NamedTuple):
     last: jax.Array | bool = True
     position: jax.Array | None = None  # (n,) int32, the row's number in the stream
     extra: Params = None  # a pytree of (n, ...) arrays: what a learner keeps with each row
+    scale: jax.Array | None = None  # (n,) float32, multiplies the loss of each row; None for 1
 
     def at_glance(
         self, glance: jax.Array | int, glances: int, *, is_first_pass: jax.Array | bool

@@ -32,8 +32,13 @@ def bits(estimator):
     numbers = vars(estimator) | counts
     leaves, structure = jax.tree.flatten(numbers)
     return str(structure), [
-        (leaf.shape, str(leaf.dtype), np.asarray(leaf).tobytes())
+        (leaf.shape, str(leaf.dtype), _bytes(np.asarray(leaf)))
         if isinstance(leaf, np.ndarray | jax.Array)
         else repr(leaf)
         for leaf in leaves
     ]
+
+
+def _bytes(leaf):
+    """The content of an array; objects, such as names of columns, by their text."""
+    return repr(leaf.tolist()) if leaf.dtype == object else leaf.tobytes()

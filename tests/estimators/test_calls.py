@@ -5,6 +5,8 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from lamaml import LaMAMLClassifier, LaMAMLRegressor
 from lamaml.errors import InvalidArgument
@@ -78,3 +80,22 @@ def test_a_loaded_estimator_goes_on(tmp_path) -> None:
     loaded.set_params(memory_size=100)
     with pytest.raises(InvalidArgument, match="memory_size"):
         loaded.partial_fit(X, X[:, 1])
+
+
+def test_a_grid_search_goes_over_the_learners_settings() -> None:
+    rates = [1e-7, 0.3]
+    search = GridSearchCV(small(), {"learner_options__learning_rate": rates}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"learner_options__learning_rate": 0.3}
+    assert search.best_estimator_.learner_options == {"learning_rate": 0.3}
+
+
+def test_nested_parameters_are_added_to_those_there_are() -> None:
+    clf = small(learner_options={"replay_size": 5})
+    clf.set_params(learner_options__learning_rate=0.2, glances=2)
+    assert clf.get_params()["learner_options__replay_size"] == 5
+    assert clone(clf).learner_options == {"replay_size": 5, "learning_rate": 0.2}
+    assert "learner_options__replay_size" not in clf.get_params(deep=False)
+    with pytest.raises(InvalidArgument, match=r"learnin_rate.*did you mean 'learning_rate'"):
+        clf.set_params(learner_options__learnin_rate=1).fit(X, Y)
+    with pytest.raises(InvalidArgument, match=r"learner_options = .* cannot change now"):
+        small().fit(X, Y).set_params(learner_options__learning_rate=0.2).partial_fit(X, Y)

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 
+import jax
 import jax.numpy as jnp
 import matplotlib as mpl
 import numpy as np
@@ -59,8 +60,11 @@ def test_the_weight_of_a_bad_row_does_not_count():
 
 
 def test_small_weights_are_weights():
-    one, small = (classifier().partial_fit(X, Y, sample_weight=np.full(120, w)) for w in (1, 1e-50))
-    assert bits(one) == bits(small)
+    model = classifier(learner="online").partial_fit(X, Y, sample_weight=np.full(120, 1e-50))
+    assert model.report_.samples_seen == 120
+    fresh = classifier(learner="online").partial_fit(X[:1], Y[:1], sample_weight=[1e-50])
+    params = [jax.tree.leaves(one._fitted.learner_state.params) for one in (model, fresh)]
+    assert all(np.array_equal(*pair) for pair in zip(*params, strict=True))
 
 
 def test_a_wrong_weight_is_named():
@@ -106,6 +110,33 @@ def test_what_is_skipped_in_learning_is_not_tested_either():
     frame = pd.DataFrame({"a": pd.array([1, None, 3] * 10, dtype="Int64"), "b": X[:30, 0]})
     stream = [(frame, Y[:30])] * 2
     assert evaluate_prequential(classifier(on_bad_rows="skip"), stream).num_rows.tolist() == [20]
+
+
+@pytest.mark.parametrize("none", [X[:0], pd.DataFrame(X[:0]), [], np.zeros((0, 9))])
+def test_an_empty_batch_is_no_work_and_no_error(none):
+    model = classifier().partial_fit(X, NAMES)
+    before = bits(model)
+    assert model.partial_fit(none, NAMES[:0]) is model
+    assert bits(model) == before
+    assert model.predict(none).shape == (0,)
+    assert model.predict_proba(none).shape == (0, 3)
+    assert regressor().partial_fit(X, Y).predict(none).shape == (0,)
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.partial_fit(none, NAMES[:1])
+
+
+def test_bad_rows_are_named_with_their_column():
+    frame = pd.DataFrame({"amount": X[:, 0], "age": X[:, 1]})
+    model = classifier(on_bad_rows="skip").partial_fit(frame, Y)
+    frame.loc[3, "age"] = np.nan
+    with pytest.raises(InvalidArgument, match=r"in rows \[3\], column 'age': each row") as found:
+        model.predict(frame)
+    assert "on_bad_rows" not in str(found.value)
+    assert model.bad_rows(frame).tolist() == [3]
+    with pytest.raises(InvalidArgument, match=r"column 'age': .*on_bad_rows='skip'"):
+        classifier(columns="numbers").partial_fit(frame, Y)
+    with pytest.raises(InvalidArgument, match="column 1: "):
+        classifier().partial_fit(frame.to_numpy(), Y)
 
 
 def test_the_loss_of_the_last_batch_is_of_its_own_task():
@@ -160,7 +191,7 @@ def test_images_of_another_library_and_empty_ones():
     model = classifier(model=cnn).partial_fit(jnp.asarray(images), Y[:4])
     assert model.n_features_in_ == 16
     with pytest.raises(ValueError, match="0 sample"):
-        model.partial_fit(images[:0], [])
+        classifier(model=cnn).partial_fit(images[:0], [])
     with pytest.raises(ValueError, match="Expected 2D array"):
         classifier().partial_fit(X, Y).predict(np.array(5.0))
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from river import compat, evaluate, metrics
+from river import compat, datasets, evaluate, metrics
 from river import stream as river_stream
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import SGDClassifier
 from small_streams import blobs, classifier, regressor
 
 from lamaml import evaluate_prequential
+from lamaml.errors import InvalidArgument
 
 X, Y = blobs(200)
 
@@ -78,3 +79,19 @@ def test_river_regression():
     for x, y in river_stream.iter_array(X[:60], 2 * X[:60, 0]):
         model.learn_one(x, y)
     assert model.predict_one(dict(enumerate([3.0, 0, 0, 0]))) > 3
+
+
+def test_rivers_own_streams_are_read():
+    found = evaluate_prequential(classifier(), datasets.Phishing().take(300))
+    assert found.num_rows[-1] == 299
+    assert found.final > 0.7
+
+
+def test_dictionaries_keep_their_columns_whatever_their_order():
+    rows = [dict(zip("abcd", row, strict=True)) for row in X.tolist()]
+    turned = [dict(reversed(row.items())) if n % 3 else row for n, row in enumerate(rows)]
+    expected = evaluate_prequential(classifier(), stream(X, Y, 20))
+    found = evaluate_prequential(classifier(), stream(turned, Y.tolist(), 20))
+    assert found.scores.tolist() == expected.scores.tolist()
+    with pytest.raises(InvalidArgument, match="the key 'e', which is new"):
+        evaluate_prequential(classifier(), [(rows[0], 0), ({**rows[1], "e": 1.0}, 1)])

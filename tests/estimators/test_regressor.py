@@ -51,3 +51,34 @@ def test_a_learner_that_answers_add_classes_is_refused():
         regressor(learner="icarl").fit(X, Y)
     with pytest.raises(InvalidArgument, match="real numbers"):
         regressor().fit(X[:3], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("learner", ["er", "auto", "la_maml"])
+def test_several_targets_at_once(learner, tmp_path):
+    targets = np.c_[Y, 1e3 - 5e2 * X[:, 2], 1.7e9 + X[:, 0]]
+    model = streamed(LaMAMLRegressor(learner, hidden_sizes=(20,), glances=3), targets)
+    assert model.predict(X).shape == (600, 3)
+    assert model.score(X, targets) > 0.7
+    assert model.predict(X[:0]).shape == (0, 3)
+    model.save(tmp_path / "model")
+    again = LaMAMLRegressor.load(tmp_path / "model")
+    for one in (model, again):
+        one.partial_fit(X[:30], targets[:30], sample_weight=np.arange(1.0, 31))
+    assert bits(again) == bits(model)
+    assert model.report_.score_now > 0
+
+
+def test_the_number_of_targets_stays():
+    model = regressor(memory_bytes=3000).partial_fit(X[:40], np.c_[Y, Y][:40])
+    assert model.report_.memory_bytes <= 3000
+    before = bits(model)
+    with pytest.raises(InvalidArgument, match="y has 1 targets: must be 2, as in the first call"):
+        model.partial_fit(X[:5], Y[:5])
+    bad = np.c_[Y, Y][:5].copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(InvalidArgument, match=r"Input y contains NaN.*rows \[3\]"):
+        model.partial_fit(X[:5], bad)
+    assert bits(model) == before
+    one = regressor().partial_fit(X[:40], Y[:40])
+    with pytest.raises(InvalidArgument, match="y has 2 targets"):
+        one.partial_fit(X[:5], np.c_[Y, Y][:5])

@@ -171,3 +171,13 @@ def test_a_learner_of_another_module_must_be_given_again(learner, tmp_path):
         LaMAMLClassifier.load(tmp_path / "model")
     again = LaMAMLClassifier.load(tmp_path / "model", learner=learner)
     assert bits(again) == bits(model)
+
+
+def test_a_file_of_the_first_format_is_read(tmp_path):
+    """Written by revision 06223d9, after thirty rows of three classes."""
+    model = LaMAMLClassifier.load(Path(__file__).with_name("format_1.safetensors"))
+    shares = model.predict_proba(np.eye(3))
+    assert np.allclose(shares.diagonal(), [0.8241304, 0.90991099, 0.73858315], rtol=1e-4)
+    model.set_params(class_weight="balanced").partial_fit(np.eye(3), ["ant", "bee", "dog"])
+    assert bits(there_and_back(model, tmp_path / "model")) == bits(model)
+    assert model.classes_.tolist() == ["ant", "bee", "cat", "dog"]

@@ -107,11 +107,31 @@ def test_bytes_stay_bytes():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int64, bool])
-def test_other_numbers_become_float32_and_stay_as_they_are(dtype):
+def test_other_numbers_become_float32_and_stay_as_they_are_if_asked(dtype):
     x = np.ones((10, 2), dtype)
-    stream = arrays(x, ["a"] * 10, seed=0)
+    stream = arrays(x, ["a"] * 10, seed=0, standardise=False)
     assert stream.tasks[0].train.x.dtype == np.float32
     assert (stream.preprocess(stream.tasks[0].train.x) == 1).all()
+    assert "standardised" not in stream.facts
+
+
+def test_numbers_are_standardised_by_the_first_tasks_training_rows():
+    rng = np.random.default_rng(0)
+    x = rng.normal([1e4, -3.0, 7.0], [500.0, 0.01, 0.0], (300, 3))
+    x[200:] += [1e6, 0.0, 1.0]  # a later task
+    task = np.repeat([0, 1, 2], 100)
+    stream = arrays(x, np.arange(300) % 2, task=task, seed=0)
+    read = np.asarray(stream.preprocess(stream.tasks[0].train.x))
+    assert np.allclose(read.mean(axis=0), 0, atol=0.01)
+    assert np.allclose(read[:, :2].std(axis=0), 1, atol=0.01)
+    assert (read[:, 2] == 0).all()  # a constant is centred
+    assert np.abs(np.asarray(stream.preprocess(stream.tasks[2].test.x))).max() == 5
+    changed = x.copy()
+    changed[200:] *= -1
+    others = [arrays(changed, np.arange(300) % 2, task=task, seed=0), stream]
+    assert others[0].facts == others[1].facts
+    assert stream.facts["standardised"]["mean"] == stream.preprocess.mean
+    json.dumps(stream.facts)
 
 
 def test_rows_are_copies():

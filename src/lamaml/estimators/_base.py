@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from lamaml._rows import as_float32, bad_rows
+from lamaml._rows import as_float32
 from lamaml.errors import InvalidArgument, unknown_name
 from lamaml.estimators._choice import AUTO, CHOICE, chosen_learner, default_memory_size
 from lamaml.estimators._compiled import has_predict
@@ -34,13 +34,12 @@ from lamaml.estimators._fitting import fit_rows, run_updates
 from lamaml.estimators._labels import Labels, TaskId, add_task, check_task
 from lamaml.estimators._parameters import check_unchanged, fixed_parameters, writers_lock
 from lamaml.estimators._prediction import predict_outputs
+from lamaml.estimators._reading import Inputs, ReadingEstimator, dense_parts, read
 from lamaml.estimators._rows import (
     Offsets,
     Rows,
-    bad_rows_error,
     find_offsets,
 )
-from lamaml.estimators._saveable import SaveableEstimator
 from lamaml.estimators._state import FittedState, initial_state
 from lamaml.estimators._validation import (
     check_count,
@@ -49,7 +48,6 @@ from lamaml.estimators._validation import (
     check_process,
     find_bad_rows,
     normalise,
-    read_inputs,
     read_targets,
     read_weights,
 )
@@ -59,7 +57,7 @@ from lamaml.types import Params
 BAD_ROWS = ("raise", "skip")
 
 
-class StreamEstimator(SaveableEstimator, abc.ABC):
+class StreamEstimator(ReadingEstimator, abc.ABC):
     """A learner with scikit-learn's interface."""
 
     _is_regression: bool
@@ -79,6 +77,7 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         scale: bool = True,
         held_out: float = 0.02,
         on_bad_rows: str = "raise",
+        columns: str | Mapping[Any, str] = "auto",
         random_state: Any = 0,
     ) -> None:
         self.learner = learner
@@ -93,6 +92,7 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         self.scale = scale
         self.held_out = held_out
         self.on_bad_rows = on_bad_rows
+        self.columns = columns
         self.random_state = random_state
 
     @property
@@ -134,9 +134,9 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         with self._atomic_call():
             check_count("epochs", self.epochs)
             self._fitted, self._num_bad_rows, self._seconds = None, 0, 0.0
-            x, shape = read_inputs(self, X)
-            rows, labels, offsets = self._read_rows(x, y, sample_weight, classes=None)
-            fitted = self._initial_state(rows, x.dtype, shape, labels, offsets)
+            inputs = read(self, X, None, is_learned=True)
+            rows, labels, offsets = self._read_rows(inputs, y, sample_weight, classes=None)
+            fitted = self._initial_state(rows, inputs, labels, offsets)
             rng = np.random.default_rng(fitted.seed)
             labels = self._add_task(labels, rows, None)
             shuffled = rows.take(rng.permutation(rows.size))
@@ -149,14 +149,24 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, task: TaskId) -> Self:
         with self._atomic_call():
             self._apply_parameters()
-            x, shape = read_inputs(self, X, self._fitted.config if self._fitted else None)
-            rows, labels, offsets = self._read_rows(x, y, sample_weight, classes)
-            if rows.size:
-                task = check_task(task)
-                fitted = self._fitted or self._initial_state(rows, x.dtype, shape, labels, offsets)
-                labels = self._add_task(labels, rows, task)
-                self._fitted = fit_rows(fitted, rows, labels, task, self.held_out)
+            for part, which in dense_parts(X):
+                weight = (
+                    sample_weight
+                    if which == slice(None) or sample_weight is None
+                    else sample_weight[which]
+                )
+                self._learn(part, y if which == slice(None) else y[which], weight, classes, task)
         return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, task: TaskId) -> None:
+        inputs = read(self, X, self._fitted, is_learned=True)
+        rows, labels, offsets = self._read_rows(inputs, y, sample_weight, classes)
+        if rows.size:
+            task = check_task(task)
+            fitted = self._fitted or self._initial_state(rows, inputs, labels, offsets)
+            fitted = replace(fitted, encoding=inputs.encoding or fitted.encoding)
+            labels = self._add_task(labels, rows, task)
+            self._fitted = fit_rows(fitted, rows, labels, task, self.held_out)
 
     @contextlib.contextmanager
     def _atomic_call(self) -> Iterator[None]:
@@ -196,12 +206,13 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
     def _initial_state(
         self,
         rows: Rows,
-        dtype: np.dtype,
-        shape: tuple[int, ...],
+        inputs: Inputs,
         labels: Labels,
         offsets: Offsets,
     ) -> FittedState:
         self._check_counts()
+        shape = inputs.shape
+        num_targets = 1 if rows.y.ndim == 1 else rows.y.shape[1]
         if not rows.size:
             raise InvalidArgument("X has no row to start with: every row is bad or has zero weight")
         learner, options = chosen_learner(self.learner), self.learner_options or {}
@@ -213,9 +224,15 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
             settings=tuple(sorted(settings.items())),
             network=network,
             input_shape=shape,
-            num_outputs=choose_num_outputs(network, shape, self._num_outputs(labels)),
+            num_outputs=choose_num_outputs(
+                network,
+                shape,
+                num_targets if self._is_regression else max(len(labels.classes), 2),
+                is_exact=self._is_regression,
+            ),
+            num_targets=num_targets,
             is_regression=self._is_regression,
-            dtype="uint8" if dtype == np.uint8 else "float32",
+            dtype="uint8" if inputs.x.dtype == np.uint8 else "float32",
             batch_size=None if self.batch_size is None else int(self.batch_size),
             glances=int(self.glances),
         )
@@ -230,6 +247,7 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
             memory_size=memory_size,
             memory_budget=None if self.memory_bytes is None else int(self.memory_bytes),
             has_holdout=self.held_out > 0,
+            encoding=inputs.encoding,
         )
 
     def _memory_size(self, row_bytes: int) -> int:
@@ -238,13 +256,14 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         return int(self.memory_size)
 
     def _read_rows(
-        self, x: np.ndarray, y: Any, sample_weight: Any, classes: Any
+        self, inputs: Inputs, y: Any, sample_weight: Any, classes: Any
     ) -> tuple[Rows, Labels, Offsets]:
         """Return the rows to learn from, the labels with theirs, and the offsets."""
         if self.on_bad_rows not in BAD_ROWS:
             raise unknown_name("on_bad_rows", str(self.on_bad_rows), BAD_ROWS)
         check_fraction("held_out", self.held_out)
-        y, missing = read_targets(y, type(self).__name__)
+        x = inputs.x
+        y, missing = read_targets(y, type(self).__name__, may_be_many=self._is_regression)
         y = self._check_targets(y)
         if len(x) != len(y):
             check_consistent_length(x, y)
@@ -257,13 +276,13 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
         if self._is_regression:
             y = as_float32(y, offsets.target)
         kept = weight > 0
-        bad = find_bad_rows(x, y, missing, self.on_bad_rows)
+        bad = find_bad_rows(x, y, missing, self.on_bad_rows, self._names(inputs.encoding))
         self._num_bad_rows += len(bad)
         kept[bad] = False
         if not kept.all():
             x, y, weight = x[kept], y[kept], weight[kept]
         encoded, labels = self._encode(y, classes)
-        return Rows(x, encoded, normalise(weight)), labels, offsets
+        return Rows(x, encoded, *normalise(weight)), labels, offsets
 
     @abc.abstractmethod
     def _check_targets(self, y: np.ndarray) -> np.ndarray:
@@ -273,21 +292,5 @@ class StreamEstimator(SaveableEstimator, abc.ABC):
     def _encode(self, y: np.ndarray, classes: Any) -> tuple[np.ndarray, Labels]:
         """Return the targets as the network learns them, and the labels known by now."""
 
-    @abc.abstractmethod
-    def _num_outputs(self, labels: Labels) -> int:
-        """Return the number of outputs needed."""
-
     def _add_task(self, labels: Labels, rows: Rows, task: TaskId) -> Labels:
         return add_task(labels, task, np.zeros(0, int) if self._is_regression else rows.y)
-
-    def _read_rows_to_predict(self, X: Any) -> np.ndarray:
-        """Return float32 rows; bad rows raise, because each row needs a prediction."""
-        fitted = self._require_fitted()
-        check_process()
-        x = as_float32(read_inputs(self, X, fitted.config)[0], fitted.offsets.inputs)
-        bad = bad_rows(x)
-        if len(bad):
-            raise bad_rows_error(
-                bad, "Input X", "every row needs a prediction: impute or drop them"
-            )
-        return x

@@ -63,7 +63,7 @@ def largest_memory_size(config: Config, budget: int, has_holdout: bool) -> int:
 
     def cost(size: int) -> int:
         holdout = holdout_size(size) * holdout_row_bytes(config) if has_holdout else 0
-        last_batch = smallest_batch(config) * (4 * config.num_columns + 8)
+        last_batch = smallest_batch(config) * 4 * (config.num_columns + config.num_targets + 1)
         return memory_bytes(state_shapes(set_memory_size(config, size))) + holdout + last_batch
 
     for memory in memories_in(state_shapes(config)).values():
@@ -86,7 +86,7 @@ def holdout_size(memory_size: int) -> int:
 
 def holdout_row_bytes(config: Config) -> int:
     """Return the bytes of one held-out row with its label, task, position and score."""
-    return config.num_columns * np.dtype(config.dtype).itemsize + 20
+    return config.num_columns * np.dtype(config.dtype).itemsize + 4 * config.num_targets + 16
 
 
 def convert_state(state: State, config: Config, seed: int) -> State:

@@ -39,6 +39,7 @@ _NO_ROWS = LossInputs(
     target_centre=_ONE,
     target_deviation=_ONE,
     heads=np.zeros((1, 1), bool),
+    class_weight=_ONE,
 )
 
 
@@ -115,7 +116,10 @@ def initial_learner_state(config: Config, params: Params) -> State:
     """Return the learner's state for initial weights."""
     batch = Batch(
         x=jnp.zeros((1, config.num_columns), config.dtype),
-        y=jnp.zeros(1, jnp.float32 if config.is_regression else jnp.int32),
+        y=jnp.zeros(
+            (1, config.num_targets) if config.num_targets > 1 else 1,
+            jnp.float32 if config.is_regression else jnp.int32,
+        ),
         task=jnp.zeros(1, jnp.int32),
         weight=jnp.zeros(1),
         position=jnp.zeros(1, jnp.int32),

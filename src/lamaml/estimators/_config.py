@@ -19,7 +19,7 @@ import numpy as np
 from lamaml._registry import find_learner
 from lamaml.errors import InvalidArgument, require, unknown_name
 from lamaml.learners import LEARNERS
-from lamaml.models import cross_entropy, mlp, squared_error
+from lamaml.models import NetworkLoss, cross_entropy, mlp, squared_error
 from lamaml.types import Batch, Learner, Loss, Model, Params
 
 Network = Model | Callable[[tuple[int, ...], int], Model] | tuple[int, ...]
@@ -88,6 +88,7 @@ class Config:
     dtype: str  # of stored rows
     batch_size: int | None  # None: it grows with the call
     glances: int
+    num_targets: int = 1  # of a regression
 
     @property
     def num_columns(self) -> int:
@@ -109,6 +110,7 @@ class LossInputs(NamedTuple):
     target_centre: np.ndarray  # (1,) subtracted from the targets of a regression
     target_deviation: np.ndarray  # (1,) divides them
     heads: np.ndarray  # (tasks, outputs) booleans: the outputs that belong to each task
+    class_weight: np.ndarray  # (outputs,) multiplies the loss of the rows of each class
 
 
 def smallest_batch(config: Config) -> int:
@@ -219,7 +221,7 @@ def build_loss(config: Config, inputs: LossInputs, in_function_space: bool = Fal
         first = first._replace(inputs=lambda x: read(_scaled(config, inputs, x)))
     network = Model(model.init, build_apply(config, inputs), first)
     if not config.is_regression:
-        return cross_entropy(network, inputs.heads)
+        return _weighted_by_class(cross_entropy(network, inputs.heads), inputs.class_weight)
     error = squared_error(network)
 
     def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
@@ -227,6 +229,18 @@ def build_loss(config: Config, inputs: LossInputs, in_function_space: bool = Fal
         return error.of_outputs(outputs, batch._replace(y=target))
 
     return replace(error, of_outputs=of_outputs)
+
+
+def _weighted_by_class(loss: NetworkLoss, class_weight: np.ndarray) -> NetworkLoss:
+    """Return the loss with the weight of its class on each row, new and replayed alike."""
+
+    def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
+        scale = jnp.asarray(class_weight)[batch.y]
+        if batch.scale is not None:
+            scale = scale * batch.scale
+        return loss.of_outputs(outputs, batch._replace(scale=scale))
+
+    return replace(loss, of_outputs=of_outputs)
 
 
 def build_apply(config: Config, inputs: LossInputs) -> Callable[[Params, jax.Array], jax.Array]:
@@ -252,10 +266,15 @@ def build_network(config: Config) -> Model:
     return mlp(config.num_columns, outputs, hidden_sizes=given)
 
 
-def choose_num_outputs(network: Network, input_shape: tuple[int, ...], needed: int) -> int:
-    """Return the number of outputs for `needed` classes: it doubles, so that growth is rare."""
+def choose_num_outputs(
+    network: Network, input_shape: tuple[int, ...], needed: int, *, is_exact: bool = False
+) -> int:
+    """Return the number of outputs for `needed` classes: it doubles, so that growth is rare.
+
+    It is `needed` itself for the targets of a regression, which `is_exact`.
+    """
     if not isinstance(network, Model):
-        return 1 if needed == 1 else power_of_two(max(needed, _MIN_OUTPUTS))
+        return needed if is_exact else power_of_two(max(needed, _MIN_OUTPUTS))
     rows = jax.ShapeDtypeStruct((1, *input_shape), jnp.float32)
     try:
         params = jax.eval_shape(network.init, jax.random.key(0))

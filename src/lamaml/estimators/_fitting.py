@@ -105,7 +105,7 @@ def update_statistics(fitted: FittedState, rows: Rows) -> FittedState:
     if fitted.is_scaled and rows.size:
         inputs = add_to_moments(inputs, rows.x)
     if fitted.config.is_regression and rows.size:
-        targets = add_to_moments(targets, rows.y[:, None])
+        targets = add_to_moments(targets, rows.y.reshape(rows.size, -1))
     loss_inputs = make_loss_inputs(fitted.config, fitted.labels, inputs, targets)
     return replace(fitted, input_moments=inputs, target_moments=targets, loss_inputs=loss_inputs)
 
@@ -135,7 +135,8 @@ def run_updates(
     numbers = np.zeros(rows.size, np.int64) if positions is None else positions
     for start in range(0, rows.size, size):
         part = slice(start, start + size)
-        batch = _pad_batch(config, rows.take(part), fitted.task, numbers[part], size)
+        new = rows if rows.size <= size else _reweighted(rows.take(part))
+        batch = _pad_batch(config, new, fitted.task, numbers[part], size)
         for glance in range(glances):
             key = _compiled.key_data(fitted.seed, _compiled.Purpose.UPDATE, num_updates)
             batch = batch.at_glance(glance, glances, is_first_pass=is_first)
@@ -169,7 +170,16 @@ def _pad_batch(config: Config, rows: Rows, task: int, positions: np.ndarray, siz
         task=np.full(size, task, np.int32),  # type: ignore[arg-type]
         weight=pad_rows(rows.weight, size),  # type: ignore[arg-type]
         position=pad_rows((positions % 2**31).astype(np.int32), size),  # type: ignore[arg-type]
+        scale=np.full(size, rows.mean_weight, np.float32),  # type: ignore[arg-type]
     )
+
+
+def _reweighted(rows: Rows) -> Rows:
+    """Return some rows of a call with their weights relative to the mean of these rows."""
+    mean = float(rows.weight.mean())
+    if mean in (0.0, 1.0):
+        return rows
+    return rows._replace(weight=rows.weight / np.float32(mean), mean_weight=rows.mean_weight * mean)
 
 
 def _hold_out(fitted: FittedState, rows: Rows, positions: np.ndarray) -> FittedState:

@@ -18,7 +18,7 @@ class Holdout(NamedTuple):
     """A reservoir of at most P held-out rows, on the host."""
 
     x: np.ndarray  # (P, columns) in the memory's dtype
-    y: np.ndarray  # (P,)
+    y: np.ndarray  # (P,), or (P, targets)
     task: np.ndarray  # (P,) int32
     position: np.ndarray  # (P,) int64, in the stream
     score: np.ndarray  # (P,) float32, on arrival
@@ -30,11 +30,13 @@ class Holdout(NamedTuple):
         return min(self.num_seen, len(self.y))
 
 
-def empty_holdout(size: int, num_columns: int, dtype: np.dtype, target_dtype: np.dtype) -> Holdout:
+def empty_holdout(
+    size: int, num_columns: int, dtype: np.dtype, target_dtype: np.dtype, num_targets: int = 1
+) -> Holdout:
     """Return a holdout with `size` free slots."""
     return Holdout(
         x=np.zeros((size, num_columns), dtype),
-        y=np.zeros(size, target_dtype),
+        y=np.zeros((size, num_targets) if num_targets > 1 else size, target_dtype),
         task=np.zeros(size, np.int32),
         position=np.zeros(size, np.int64),
         score=np.zeros(size, np.float32),

@@ -21,6 +21,8 @@ class Labels(NamedTuple):
     outputs: np.ndarray  # (C,) the output of each class
     tasks: tuple[TaskId, ...] = ()  # in order of arrival
     heads: np.ndarray = np.zeros((0, 0), bool)  # (T, C) by output: classes seen in each task
+    num_rows: np.ndarray = np.zeros(0, np.int64)  # (C,) by output: rows seen of each class
+    class_weight: np.ndarray = np.zeros(0)  # (C,) by output: weight of each class in the loss
 
 
 def empty_labels(dtype: np.dtype) -> Labels:
@@ -44,7 +46,9 @@ def add_classes(labels: Labels, found: np.ndarray) -> Labels:
     outputs = np.concatenate([labels.outputs, np.arange(len(known), len(classes), dtype=np.int32)])
     order = np.argsort(classes, kind="stable")
     heads = np.pad(labels.heads, ((0, 0), (0, len(new))))
-    return labels._replace(classes=classes[order], outputs=outputs[order], heads=heads)
+    num_rows = np.pad(labels.num_rows, (0, len(new)))
+    class_weight = np.pad(labels.class_weight, (0, len(new)), constant_values=1.0)
+    return Labels(classes[order], outputs[order], labels.tasks, heads, num_rows, class_weight)
 
 
 def _new_labels(known: np.ndarray, found: np.ndarray) -> np.ndarray:

@@ -62,18 +62,25 @@ def predict_targets(fitted: FittedState, x: np.ndarray) -> np.ndarray:
     """Return the predicted targets of a regression, in their unit, less the offset."""
     inputs = fitted.loss_inputs
     deviation = inputs.target_deviation.astype(np.float64)
-    return inputs.target_centre + deviation * network_outputs(fitted, x)[:, 0]
+    num_targets = fitted.config.num_targets
+    outputs = network_outputs(fitted, x)[:, :num_targets]
+    targets = inputs.target_centre + deviation * outputs
+    return targets if num_targets > 1 else targets[:, 0]
 
 
 def score_rows(fitted: FittedState, x: np.ndarray, y: np.ndarray, task: TaskId) -> np.ndarray:
     """Return the score of each row as float32: 1 or 0 for a class, the absolute error else."""
     if fitted.config.is_regression:
-        return np.abs(predict_targets(fitted, x) - y).astype(np.float32)
+        errors = np.abs(predict_targets(fitted, x) - y).reshape(len(x), -1)
+        return errors.mean(axis=1).astype(np.float32)
     return (predict_outputs(fitted, x, task) == y).astype(np.float32)
 
 
 def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray], jax.Array]) -> np.ndarray:
-    """Return the results of all rows: whole chunks first, then blocks, the last one padded."""
+    """Return the results of all rows: whole chunks first, then blocks, the last one padded.
+
+    No rows are one block of padding: the results have their shape.
+    """
     in_chunks = len(x) - len(x) % _compiled.CHUNK
     results = [
         compute(x[start : start + _compiled.CHUNK])
@@ -81,6 +88,6 @@ def _in_blocks(x: np.ndarray, compute: Callable[[np.ndarray], jax.Array]) -> np.
     ]
     results += [
         compute(pad_rows(x[start : start + _compiled.BLOCK], _compiled.BLOCK))
-        for start in range(in_chunks, len(x), _compiled.BLOCK)
+        for start in range(in_chunks, max(len(x), 1), _compiled.BLOCK)
     ]
     return np.concatenate([np.asarray(result) for result in results])[: len(x)]

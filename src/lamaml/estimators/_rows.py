@@ -11,12 +11,13 @@ class Rows(NamedTuple):
     """The rows of one call that are learned from: none is bad, none has weight 0."""
 
     x: np.ndarray  # (n, columns) float32
-    y: np.ndarray  # (n,) int32 outputs, or float32 targets
-    weight: np.ndarray  # (n,) float32
+    y: np.ndarray  # (n,) int32 outputs; or float32 targets, (n, targets) if there are several
+    weight: np.ndarray  # (n,) float32, relative to their mean
+    mean_weight: float = 1.0  # what an update with these rows counts, beside one of weight 1
 
     def take(self, which: np.ndarray | slice) -> "Rows":
         """Return the chosen rows."""
-        return Rows(self.x[which], self.y[which], self.weight[which])
+        return Rows(self.x[which], self.y[which], self.weight[which], self.mean_weight)
 
     @property
     def size(self) -> int:
@@ -48,15 +49,22 @@ def find_offset(values: np.ndarray) -> np.ndarray | None:
 def find_offsets(x: np.ndarray | None, y: np.ndarray | None) -> Offsets:
     """Return the offsets of a first call's inputs and targets; None for those not to be shifted."""
     inputs = find_offset(x) if x is not None and len(x) else None
-    return Offsets(inputs, find_offset(y[:, None]) if y is not None and len(y) else None)
+    return Offsets(inputs, find_offset(y.reshape(len(y), -1)) if y is not None and len(y) else None)
 
 
-def bad_rows_error(bad: np.ndarray, what: str, advice: str) -> InvalidArgument:
-    """Return the error that names the first bad rows of `what`, such as "Input X"."""
+def bad_rows_error(bad: np.ndarray, what: str, advice: str, where: str = "") -> InvalidArgument:
+    """Return the error that names the first bad rows of `what`, such as "Input X".
+
+    Args:
+      bad: the indices of the rows.
+      what: what contains them.
+      advice: what to do.
+      where: the column, such as ", column 'amount'".
+    """
     more = f" and {len(bad) - 10} more" if len(bad) > 10 else ""
     return InvalidArgument(
         f"{what} contains NaN, infinity or a value too large for dtype('float32') in rows "
-        f"{bad[:10].tolist()}{more}: {advice}"
+        f"{bad[:10].tolist()}{more}{where}: {advice}"
     )
 
 

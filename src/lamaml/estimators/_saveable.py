@@ -6,17 +6,16 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from lamaml.errors import DataCorrupt
 from lamaml.estimators._config import Builder, Network
-from lamaml.estimators._parameters import fixed_parameters
+from lamaml.estimators._parameters import TunableEstimator, fixed_parameters
 from lamaml.estimators._saving import SavedEstimator, read_estimator, write_estimator
 from lamaml.estimators._state import FittedState
 
 
-class SaveableEstimator(BaseEstimator):  # type: ignore[misc]
+class SaveableEstimator(TunableEstimator):
     """An estimator with a fitted state that can be saved, loaded and pickled."""
 
     _fitted: FittedState | None = None
@@ -80,7 +79,9 @@ class SaveableEstimator(BaseEstimator):  # type: ignore[misc]
         estimator = cls(**saved.parameters, model=model)
         estimator._fitted, estimator._fixed = saved.fitted, fixed_parameters(estimator)
         estimator._num_bad_rows, estimator._seconds = saved.num_bad_rows, saved.seconds
-        estimator.n_features_in_ = saved.fitted.config.num_columns
+        encoding = saved.fitted.encoding
+        num_columns = saved.fitted.config.num_columns if encoding is None else len(encoding.kinds)
+        estimator.n_features_in_ = num_columns
         if saved.feature_names is not None:
             estimator.feature_names_in_ = np.array(saved.feature_names, object)
         return estimator

@@ -21,6 +21,7 @@ from lamaml._registry import entry_point_names, name_of
 from lamaml.errors import DataCorrupt, DataUnavailable, InvalidArgument, Mismatch
 from lamaml.estimators._budget import state_shapes
 from lamaml.estimators._choice import AUTO
+from lamaml.estimators._columns import Encoding
 from lamaml.estimators._config import Builder, Config, Network, learner_name
 from lamaml.estimators._holdout import Holdout
 from lamaml.estimators._labels import Labels
@@ -30,9 +31,11 @@ from lamaml.estimators._state import FittedState, LastBatch, make_loss_inputs
 from lamaml.learners import LEARNERS
 from lamaml.types import Model, State
 
-VERSION = 1
-"""Number of the file format."""
+VERSION = 2
+"""Number of the file format: 1 had neither class weights nor an
+encoding of columns; it is still read."""
 _KIND = "lamaml estimator"
+_KEYED = {"class_weight", "columns"}  # parameters that may map labels or names
 _COUNTS = ("task", "num_rows", "num_updates", "seed", "is_scaled", "memory_budget")
 
 
@@ -53,7 +56,7 @@ def write_estimator(path: str | Path, saved: SavedEstimator) -> None:
     content = {
         "version": VERSION,
         "class": saved.class_name,
-        "parameters": dict(saved.parameters) | {"learner": _stored(saved.parameters["learner"])},
+        "parameters": _parameters_to_json(saved.parameters),
         "feature_names": saved.feature_names,
         "num_bad_rows": saved.num_bad_rows,
         "seconds": saved.seconds,
@@ -93,19 +96,36 @@ def read_estimator(
     if header.get("sha256") != _digest(header.get("content", ""), tensors):
         raise DataCorrupt(f"{path}: the content does not match its SHA-256 digest")
     content = json.loads(header["content"])
-    if content["version"] != VERSION:
+    if content["version"] not in range(1, VERSION + 1):
         raise DataCorrupt(f"{path}: format {content['version']}, expected format {VERSION}")
     parameters, facts = content["parameters"], content["fitted"]
     for stored in (parameters, facts["config"]):
         stored["learner"] = _known_or_given(stored["learner"], learner)
     return SavedEstimator(
         class_name=content["class"],
-        parameters=parameters | {"hidden_sizes": tuple(parameters["hidden_sizes"])},
+        parameters=_parameters_from_json(parameters),
         feature_names=content["feature_names"],
         num_bad_rows=content["num_bad_rows"],
         seconds=content["seconds"],
         fitted=_to_fitted(facts, tensors, model),
     )
+
+
+def _parameters_to_json(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with the learner's name; JSON would turn all keys into strings."""
+    stored = dict(parameters) | {"learner": _stored(parameters["learner"])}
+    for name in _KEYED & stored.keys():
+        if isinstance(stored[name], Mapping):
+            stored[name] = [[key, value] for key, value in stored[name].items()]
+    return stored
+
+
+def _parameters_from_json(stored: dict[str, Any]) -> dict[str, Any]:
+    parameters = stored | {"hidden_sizes": tuple(stored["hidden_sizes"])}
+    for name in _KEYED & stored.keys():
+        if isinstance(stored[name], list):
+            parameters[name] = dict(stored[name])
+    return parameters
 
 
 def _stored(learner: str | Builder) -> str:
@@ -143,6 +163,7 @@ def _to_json(fitted: FittedState) -> dict[str, Any]:
         "num_target_rows": fitted.target_moments.num_rows,
         "num_held_out": fitted.holdout.num_seen,
         "last_batch_task": fitted.last_batch.task,
+        "columns": None if fitted.encoding is None else fitted.encoding.kinds,
     }
 
 
@@ -155,7 +176,10 @@ def _to_tensors(fitted: FittedState) -> dict[str, np.ndarray]:
         "holdout": fitted.holdout._asdict(),
         "last_batch": fitted.last_batch._asdict(),
         "offsets": fitted.offsets._asdict(),
-        "labels": {"outputs": fitted.labels.outputs, "heads": fitted.labels.heads},
+        "encoding": {} if fitted.encoding is None else fitted.encoding._asdict(),
+        "labels": {
+            name: value for name, value in fitted.labels._asdict().items() if name != "classes"
+        },
     }
     tensors |= {
         f"{group}.{name}": value
@@ -184,13 +208,12 @@ def _to_fitted(
         start = f"{name}."
         return {key[len(start) :]: tensors[key] for key in tensors if key.startswith(start)}
 
-    labels = Labels(
-        classes=np.array(facts["classes"]["values"], facts["classes"]["dtype"]),
-        tasks=tuple(facts["tasks"]),
-        **group("labels"),
-    )
+    classes = np.array(facts["classes"]["values"], facts["classes"]["dtype"])
+    counts = {"num_rows": np.zeros(len(classes), int), "class_weight": np.ones(len(classes))}
+    labels = Labels(classes=classes, tasks=tuple(facts["tasks"]), **(counts | group("labels")))
     inputs = Moments(num_rows=facts["num_input_rows"], **group("inputs"))
     targets = Moments(num_rows=facts["num_target_rows"], **group("targets"))
+    kinds = facts.get("columns")
     return FittedState(
         config=config,
         learner_state=_to_learner_state(state_shapes(config), tensors),
@@ -201,6 +224,7 @@ def _to_fitted(
         holdout=Holdout(num_seen=facts["num_held_out"], **group("holdout")),
         last_batch=LastBatch(task=facts["last_batch_task"], **group("last_batch")),
         offsets=Offsets(**group("offsets")),
+        encoding=Encoding(tuple(kinds), **group("encoding")) if kinds else None,
         **{name: facts[name] for name in _COUNTS},
     )
 

@@ -7,9 +7,11 @@ import functools
 import math
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -18,6 +20,9 @@ from lamaml.errors import Forked, InvalidArgument, require
 from lamaml.estimators._config import Config, Network
 from lamaml.estimators._rows import bad_rows_error
 from lamaml.types import Model
+
+MAX_MEAN_WEIGHT = 1e6
+"""The most that the rows of a call count, beside rows of weight 1."""
 
 
 def check_process() -> None:
@@ -74,16 +79,54 @@ def read_inputs(
         numbers = _plain_numbers(estimator, X)
         if _needs_no_check(numbers, config):
             return numbers, config.input_shape  # type: ignore[return-value]
+        if has_no_rows(X):
+            return np.zeros((0, config.num_columns), np.float32), config.input_shape
     if getattr(X, "ndim", 2) > 2:
         X = np.asarray(X)
     shape = X.shape[1:] if isinstance(X, np.ndarray) and X.ndim > 2 else None
     flat = X if shape is None else X.reshape(len(X), math.prod(shape))
-    x = validate_data(estimator, flat, reset=config is None, ensure_all_finite=False)
+    try:
+        x = validate_data(
+            estimator, flat, reset=config is None, ensure_all_finite=False, accept_sparse="csr"
+        )
+    except ValueError as error:
+        _name_text_column(flat, error)
+        raise
+    if scipy.sparse.issparse(x):
+        x = x.toarray()
     shape = shape or x.shape[1:]
     if config is not None:
         before = f"{config.input_shape}, as before"
         require(shape == config.input_shape, "shape of a row of X", shape, before)
     return x, shape
+
+
+def _name_text_column(X: Any, error: ValueError) -> None:
+    """Raise InvalidArgument if a column of an array holds strings that are no numbers."""
+    if "could not convert" not in str(error):
+        return
+    for index, column in enumerate(np.asarray(X, object).T):
+        for value in column:
+            try:
+                float(value)
+            except ValueError:
+                raise InvalidArgument(
+                    f"column {index} of X holds {value!r}: must be numbers; a pandas or polars "
+                    "frame may have strings, categories and dates"
+                ) from error
+
+
+def has_plain_numbers(estimator: BaseEstimator, X: Any, config: Config | None) -> bool:
+    """Return whether a frame is one of NumPy's numbers that `read_inputs` takes as they are."""
+    if config is None:
+        return False
+    return has_no_rows(X) or _needs_no_check(_plain_numbers(estimator, X), config)
+
+
+def has_no_rows(X: Any) -> bool:
+    """Return whether the input is empty."""
+    shape = getattr(X, "shape", None)
+    return len(X) == 0 if isinstance(X, list) else bool(shape and shape[0] == 0)
 
 
 def _plain_numbers(estimator: BaseEstimator, X: Any) -> np.ndarray | None:
@@ -113,11 +156,18 @@ def _needs_no_check(x: np.ndarray | None, config: Config) -> bool:
     )
 
 
-def read_targets(y: Any, estimator_name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return y as one column, and the indices of missing labels, each filled with another label."""
+def read_targets(
+    y: Any, estimator_name: str, *, may_be_many: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return y as one column, and the indices of missing labels, each filled with another label.
+
+    Where y `may_be_many`, several columns stay as they are.
+    """
     if y is None:
         message = f"{estimator_name} requires y to be passed, but the target y is None"
         raise InvalidArgument(message)
+    if may_be_many and np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        return np.asarray(y, np.float64), np.zeros(0, int)
     is_column = type(y) is np.ndarray and y.ndim == 1
     y = y if is_column else column_or_1d(y, warn=True)
     missing = missing_labels(y)
@@ -129,9 +179,16 @@ def read_targets(y: Any, estimator_name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def find_bad_rows(
-    x: np.ndarray, y: np.ndarray, missing: np.ndarray, on_bad_rows: str
+    x: np.ndarray, y: np.ndarray, missing: np.ndarray, on_bad_rows: str, names: Sequence[str]
 ) -> np.ndarray:
     """Return the indices of rows with NaN, infinity or a missing label.
+
+    Args:
+      x: the inputs, (n, columns).
+      y: the targets.
+      missing: the indices of missing labels.
+      on_bad_rows: "raise" or "skip".
+      names: of the columns, for the message; empty where they have none.
 
     Raises:
       InvalidArgument: there are some, and `on_bad_rows` is "raise".
@@ -140,10 +197,17 @@ def find_bad_rows(
     if len(missing):
         bad = np.union1d(bad, missing)
     if len(bad) and on_bad_rows == "raise":
-        what = "Input X" if len(bad_rows(x)) else "Input y"
         advice = "correct or drop them, or learn with on_bad_rows='skip'"
-        raise bad_rows_error(bad, what, advice)
+        if not len(bad_rows(x)):
+            raise bad_rows_error(bad, "Input y", advice)
+        raise bad_rows_error(bad, "Input X", advice, first_bad_column(x, names))
     return bad
+
+
+def first_bad_column(x: np.ndarray, names: Sequence[str]) -> str:
+    """Return the first column with NaN or infinity, for a message."""
+    column = int(np.flatnonzero(~np.isfinite(x).all(axis=0))[0])
+    return f", column {names[column]!r}" if len(names) else f", column {column}"
 
 
 def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
@@ -159,11 +223,14 @@ def read_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     return weight
 
 
-def normalise(weight: np.ndarray) -> np.ndarray:
-    """Return positive weights as float32 with mean 1.
+def normalise(weight: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return positive weights as float32 relative to their mean, and the mean.
 
-    Stored rows have weight 1: only the differences within a call may count.
+    Beyond the largest mean, only the clipping of gradients would decide.
     """
-    if not len(weight) or weight.min() == weight.max():
-        return np.ones(len(weight), np.float32)
-    return (weight / weight.mean()).astype(np.float32)
+    if not len(weight):
+        return np.ones(0, np.float32), 1.0
+    if weight.min() == weight.max():
+        return np.ones(len(weight), np.float32), min(float(weight[0]), MAX_MEAN_WEIGHT)
+    mean = weight.mean()
+    return (weight / mean).astype(np.float32), min(float(mean), MAX_MEAN_WEIGHT)

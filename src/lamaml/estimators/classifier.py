@@ -1,5 +1,6 @@
 """The classifier: a learner of this package as a scikit-learn estimator."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,9 +10,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from lamaml.errors import InvalidArgument
 from lamaml.estimators._base import StreamEstimator
+from lamaml.estimators._calibration import temperature_of
 from lamaml.estimators._choice import chosen_learner
+from lamaml.estimators._class_weight import with_class_weight
 from lamaml.estimators._compiled import has_predict
-from lamaml.estimators._config import has_own_predict
+from lamaml.estimators._config import Builder, Network, has_own_predict, learner_name
 from lamaml.estimators._labels import (
     Labels,
     TaskId,
@@ -64,8 +67,20 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         forgetting. At most `memory_size / 10` of these rows are stored, and at most 200.
       on_bad_rows: what to do with rows that contain NaN or infinity or have no label: "raise" an
         error, or "skip" and count them.
+      columns: how frames of pandas and polars are read. "auto": if the first one has strings,
+        categories or dates, or lacks numbers and `on_bad_rows` is not "skip", all columns are
+        encoded as numbers; a missing value is a value then, and categories may be new at any time.
+        A mapping names the kind of some columns, {"zip": "category"}, and always encodes. With
+        "numbers", only numbers and booleans are taken.
       random_state: seed, or NumPy `RandomState`, of all random draws. The same seed gives
         bit-identical results.
+      class_weight: what a row of each class counts, new or replayed: a mapping from classes to
+        positive numbers, 1 for those it does not name, divided by their mean over the rows seen;
+        "balanced" for n / (C · n_c), after n rows of C classes, n_c of them of class c; None for 1.
+        It may be set at any time. The learner "er_ace" applies it to replayed rows only.
+      calibrate: whether probabilities are those of the temperature, from 1/4 to 4, with the lowest
+        log loss on the held-out rows, once there are 50 of them. It is found when probabilities are
+        asked for. Predictions do not change. It may be set at any time.
 
     Attributes:
       classes_: all classes so far, sorted.
@@ -85,14 +100,55 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
 
     _is_regression = False
 
+    def __init__(
+        self,
+        learner: str | Builder = "auto",
+        *,
+        learner_options: Mapping[str, Any] | None = None,
+        model: Network | None = None,
+        hidden_sizes: Sequence[int] = (100, 100),
+        memory_size: int | None = None,
+        memory_bytes: int | None = None,
+        batch_size: int | None = None,
+        glances: int = 1,
+        epochs: int = 20,
+        scale: bool = True,
+        held_out: float = 0.02,
+        on_bad_rows: str = "raise",
+        columns: str | Mapping[Any, str] = "auto",
+        random_state: Any = 0,
+        class_weight: Mapping[Any, float] | str | None = None,
+        calibrate: bool = True,
+    ) -> None:
+        super().__init__(
+            learner,
+            learner_options=learner_options,
+            model=model,
+            hidden_sizes=hidden_sizes,
+            memory_size=memory_size,
+            memory_bytes=memory_bytes,
+            batch_size=batch_size,
+            glances=glances,
+            epochs=epochs,
+            scale=scale,
+            held_out=held_out,
+            on_bad_rows=on_bad_rows,
+            columns=columns,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier from scratch, in `epochs` passes over shuffled rows.
 
         Args:
-          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame of numbers.
+          X: rows, (n, columns) or (n, height, width, channels), as an array or a frame; sparse
+            rows are made dense, in blocks where they are many.
           y: labels, numbers or strings.
-          sample_weight: weight of each row, at least 0. Only ratios within the call count; rows of
-            weight 0 are ignored.
+          sample_weight: weight of each row, at least 0: what it counts beside a row of weight 1,
+            which is what rows without a weight and replayed rows have. Rows of weight 0 are
+            ignored.
 
         Returns:
           The classifier itself.
@@ -113,8 +169,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
           y: labels.
           classes: labels to list in `classes_` from now on. Never needed; a class is not predicted
             before a row of it was seen.
-          sample_weight: weight of each row, as in `fit`. Rows replayed from the memory have
-            weight 1.
+          sample_weight: weight of each row, as in `fit`.
           task: name of the task of these rows, if known. The classes of a task then compete only
             with each other, the paper's multi-head setting.
 
@@ -131,11 +186,11 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
         """Return the predicted class of each row.
 
         Args:
-          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is.
+          X: rows, as in `fit`. Bad rows raise, whatever `on_bad_rows` is; `bad_rows` finds them.
           task: predict only classes of this task; None for all classes seen.
         """
         fitted = self._require_fitted()
-        outputs = predict_outputs(fitted, self._read_rows_to_predict(X), check_task(task))
+        outputs = self._by_parts(X, lambda x: predict_outputs(fitted, x, check_task(task)))
         return fitted.labels.classes[np.argsort(fitted.labels.outputs)[outputs]]
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -148,11 +203,25 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
           X: rows, as in `predict`.
           task: give probability only to classes of this task; None for all classes seen.
         """
+        return np.exp(self.predict_log_proba(X, task=task))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any, *, task: TaskId = None) -> np.ndarray:
+        """Return the logarithm of `predict_proba`, exact where that rounds to 0 or 1.
+
+        Args:
+          X: rows, as in `predict`.
+          task: as in `predict_proba`; the classes of other tasks have -inf.
+        """
         fitted = self._require_fitted()
-        logits = network_outputs(fitted, self._read_rows_to_predict(X)).astype(np.float64)
+        outputs = self._by_parts(X, lambda x: network_outputs(fitted, x))
+        logits = outputs.astype(np.float64)
+        if self.calibrate:
+            logits /= temperature_of(self, fitted)
         logits[:, ~allowed_outputs(fitted, check_task(task))] = -np.inf
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))[:, fitted.labels.outputs]
-        return shares / shares.sum(axis=1, keepdims=True)
+        logits = logits[:, fitted.labels.outputs]
+        logits -= logits.max(axis=1, keepdims=True)
+        return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
     @property
     def classes_(self) -> np.ndarray:
@@ -173,10 +242,12 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
             labels = add_classes(labels, declared)
         y = match_dtype(y, labels)
         labels = add_classes(labels, y)
-        return encode(labels, y), labels
-
-    def _num_outputs(self, labels: Labels) -> int:
-        return max(len(labels.classes), 2)
+        outputs = encode(labels, y)
+        if self.class_weight is not None and not _has_probabilities(self):
+            name = learner_name(self.learner)
+            reason = f"because {name} predicts by other means than the outputs that it weighs"
+            raise InvalidArgument(f"class_weight = {self.class_weight!r}: must be None, {reason}")
+        return outputs, with_class_weight(labels, self.class_weight, outputs)
 
 
 def _as_labels(y: np.ndarray) -> np.ndarray:

@@ -62,7 +62,8 @@ class Report:
       score_now: the same, now.
       forgetting: how much worse the score is now, in its unit; below 0 it has improved.
       seconds: time spent in `fit` and `partial_fit`.
-      memory_bytes: bytes of all stored rows: memory, held-out rows and last batch.
+      memory_bytes: bytes of all stored rows: memory, held-out rows and last batch; and of the
+        encoding of a frame's columns.
       bytes: bytes of everything learned and stored.
     """
 
@@ -153,10 +154,13 @@ def _diagnostics(fitted: FittedState) -> dict[str, float]:
 
 
 def stored_bytes(fitted: FittedState) -> int:
-    """Return the bytes of all stored rows: memory, held-out rows and last batch."""
-    return memory_bytes(fitted.learner_state) + num_bytes(
-        (fitted.holdout[:-1], fitted.last_batch[:-1])
-    )
+    """Return the bytes of all stored rows: memory, held-out rows and last batch.
+
+    Those of the encoding of a frame's columns are added: they are part of the budget.
+    """
+    encoding = 0 if fitted.encoding is None else fitted.encoding.num_bytes
+    rows = (fitted.holdout[:-1], fitted.last_batch[:-1])
+    return memory_bytes(fitted.learner_state) + num_bytes(rows) + encoding
 
 
 def learning_rates(fitted: FittedState) -> dict[str, np.ndarray]:

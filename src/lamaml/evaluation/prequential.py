@@ -1,16 +1,17 @@
 """Prequential evaluation: every row of a stream is predicted before it is learned."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, mean_absolute_error
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from lamaml._rows import as_float32, bad_rows, missing_labels
+from lamaml._rows import bad_rows, missing_labels
+from lamaml.errors import InvalidArgument
 
 
 class Prequential(NamedTuple):
@@ -38,7 +39,9 @@ def evaluate_prequential(
     Args:
       estimator: any scikit-learn estimator with `partial_fit`, of this package or not. Until it is
         fitted, rows are learned without being tested.
-      stream: yields (X, y).
+      stream: yields (X, y). X may be a dictionary, as in river's streams, or a list of them: they
+        become a pandas frame with the columns of the first one, in which what is not there is
+        missing.
       classes: passed to the first `partial_fit`, for estimators that require it.
       metric: (y, predictions) -> score; None for accuracy, or the mean absolute error of a
         regressor.
@@ -54,7 +57,13 @@ def evaluate_prequential(
     score = metric or (accuracy_score if is_classifier(estimator) else mean_absolute_error)
     sizes, scores = [], []
     first = {} if classes is None else {"classes": classes}
+    names: list[Any] = []
     for x, y in stream:
+        if isinstance(x, Mapping):
+            x, y = [x], [y]
+        if isinstance(x, list) and x and isinstance(x[0], Mapping):
+            names = names or list(x[0])
+            x, y = _as_frame(x, names), np.asarray(y)
         tested = _testable(estimator, x, y) if _is_fitted(estimator) else np.zeros(0, int)
         if len(tested):
             predictions = estimator.predict(_safe_indexing(x, tested))
@@ -73,9 +82,23 @@ def _testable(estimator: Any, x: Any, y: Any) -> np.ndarray:
     if getattr(estimator, "on_bad_rows", "raise") != "skip":
         return rows
     targets = np.asarray(y)
-    numbers = check_array(x, ensure_all_finite=False, allow_nd=True)
-    bad = np.union1d(bad_rows(as_float32(numbers), targets), missing_labels(targets))
-    return np.delete(rows, bad)
+    labels = np.union1d(bad_rows(targets), missing_labels(targets))
+    return np.delete(rows, np.union1d(estimator.bad_rows(x), labels).astype(int))
+
+
+def _as_frame(rows: list[Mapping[Any, Any]], names: list[Any]) -> Any:
+    """Return dictionaries as a pandas frame with these columns."""
+    try:
+        import pandas
+    except ImportError as error:
+        message = "rows given as dictionaries need pandas: pip install pandas"
+        raise InvalidArgument(message) from error
+    for row in rows:
+        new = [name for name in row if name not in names]
+        if new:
+            message = "the first row must have every key that a later one has"
+            raise InvalidArgument(f"a row has the key {new[0]!r}, which is new: {message}")
+    return pandas.DataFrame(rows, columns=names)
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -19,7 +19,7 @@ from lamaml._trees import global_norm
 from lamaml.errors import require
 from lamaml.learners.gradients import clip_to_norm, descend, named_keys
 from lamaml.memory import Reservoir, empty_reservoir, push, sample
-from lamaml.models import Heads, head_mask, surprise, weighted_mean
+from lamaml.models import Heads, head_mask, mean_loss, surprise
 from lamaml.types import Batch, Info, Learner, Loss, Params, Rate
 
 
@@ -69,7 +69,7 @@ def er_ace(
         label = jax.nn.one_hot(batch.y, logits.shape[-1])
         present = jnp.any(label * batch.weight[:, None] > 0, axis=0, keepdims=True)
         among = head_mask(logits, jnp.zeros_like(batch.task), present)
-        return weighted_mean(surprise(among, batch.y), batch.weight)
+        return mean_loss(surprise(among, batch.y), batch)
 
     def init(params: Params, batch: Batch) -> ERACEState:
         return ERACEState(params, empty_reservoir(batch, memory_size))

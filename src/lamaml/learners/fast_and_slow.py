@@ -67,7 +67,7 @@ def fast_and_slow(
 
     Args:
       loss: ℓ, the weighted mean loss of a batch.
-      apply: the network, (params, x) -> outputs; one output stands for a regression.
+      apply: the network, (params, x) -> outputs; real targets stand for a regression.
       heads: which outputs belong to each task; None where all tasks share one head.
       memory_size: M, the number of rows in the reservoir.
       slow_rate: Adam's rate of θ, positive.
@@ -151,7 +151,7 @@ def fast_and_slow(
         unlike = gate_weight * jnp.minimum(logit(state.gate, x), 0.0)
         odds = (sharpness * state.gain - slow_bias + unlike)[:, None]  # w = σ(odds)
         slow, fast = apply(state.params, x), apply(state.fast, x)
-        if slow.shape[-1] == 1:
+        if jnp.issubdtype(state.memory.y.dtype, jnp.floating):  # a regression
             return slow + jax.nn.sigmoid(odds) * (fast - slow)
         slow, fast = (jax.nn.log_softmax(head_mask(part, task, heads)) for part in (slow, fast))
         log_share = jax.nn.log_sigmoid

@@ -84,7 +84,7 @@ def meta_gradient_above(
     num_old = len(x) - num_new
     pairs = _pairs(num_new, len(x))
     # Rows that fill up the last chunks have weight 0: any row may stand for them.
-    row = np.minimum(np.arange(steps.y.size), num_new - 1).reshape(steps.y.shape)
+    row = np.minimum(np.arange(steps.weight.size), num_new - 1).reshape(steps.weight.shape)
     products = x[num_old + pairs.inner] * x[pairs.meta]  # P
     z = _times_transposed(x, first["weight"]) + first["bias"]  # Z₀
     k = _times_transposed(products, first_rates["weight"])[pairs.number[row]]  # (K, n/K, m, units)

@@ -31,7 +31,13 @@ def join(replayed: Batch, batch: Batch) -> Batch:
     x, y, task, weight, position, extra = jax.tree.map(
         lambda *fields: jnp.concatenate(fields), rows(replayed), rows(batch)
     )
-    return batch._replace(x=x, y=y, task=task, weight=weight, position=position, extra=extra)
+    scales = [
+        jnp.ones_like(part.weight) if part.scale is None else part.scale
+        for part in (replayed, batch)
+    ]
+    is_scaled = replayed.scale is not None or batch.scale is not None
+    scale = jnp.concatenate(scales) if is_scaled else None
+    return Batch(x, y, task, weight, batch.first, batch.last, position, extra, scale)
 
 
 def freshly(augment: Augment | None, batch: Batch, key: jax.Array) -> Batch:

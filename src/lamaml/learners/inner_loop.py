@@ -74,9 +74,9 @@ def chunks(batch: Batch, inner_steps: int) -> Batch:
         return padded.reshape(inner_steps, size, *rows.shape[1:])
 
     unused = jnp.zeros(inner_steps, bool)
-    rows = (batch.x, batch.y, batch.task, batch.weight, batch.position, batch.extra)
-    x, y, task, weight, position, extra = jax.tree.map(split, rows)
-    return Batch(x, y, task, weight, unused, unused, position, extra)
+    rows = (batch.x, batch.y, batch.task, batch.weight, batch.position, batch.extra, batch.scale)
+    x, y, task, weight, position, extra, scale = jax.tree.map(split, rows)
+    return Batch(x, y, task, weight, unused, unused, position, extra, scale)
 
 
 def step_weights(steps: Batch, meta_loss: str) -> jax.Array:

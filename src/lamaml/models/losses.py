@@ -75,7 +75,7 @@ def cross_entropy(network: Model | Apply, heads: Heads = None) -> NetworkLoss:
 
     def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
         logits = head_mask(outputs, batch.task, heads)
-        return weighted_mean(surprise(logits, batch.y), batch.weight)
+        return mean_loss(surprise(logits, batch.y), batch)
 
     return _network_loss(network, of_outputs)
 
@@ -102,7 +102,7 @@ def add_term(loss: Loss, apply: Apply, term: Callable[[jax.Array, Batch], jax.Ar
 
 
 def squared_error(network: Model | Apply) -> NetworkLoss:
-    """Return half the weighted mean squared error of a batch, for a network with one output.
+    """Return half the weighted mean squared error of a batch; of several targets, their mean.
 
     Args:
       network: a Model, or a function (params, x) -> outputs; `batch.y` holds the targets in their
@@ -110,7 +110,10 @@ def squared_error(network: Model | Apply) -> NetworkLoss:
     """
 
     def of_outputs(outputs: jax.Array, batch: Batch) -> jax.Array:
-        return weighted_mean(jnp.square(outputs[:, 0] - batch.y) / 2, batch.weight)
+        if batch.y.ndim == 1:
+            return mean_loss(jnp.square(outputs[:, 0] - batch.y) / 2, batch)
+        errors = jnp.square(outputs[:, : batch.y.shape[1]] - batch.y) / 2
+        return mean_loss(jnp.mean(errors, axis=1), batch)
 
     return _network_loss(network, of_outputs)
 
@@ -121,6 +124,13 @@ def _network_loss(
     if isinstance(network, Model):
         return NetworkLoss(network.apply, of_outputs, network.first_layer)
     return NetworkLoss(network, of_outputs, None)
+
+
+def mean_loss(losses: jax.Array, batch: Batch) -> jax.Array:
+    """Return the mean by weight of the losses of a batch, each times its row's scale."""
+    if batch.scale is not None:
+        losses = losses * batch.scale
+    return weighted_mean(losses, batch.weight)
 
 
 def weighted_mean(values: jax.Array, weight: jax.Array) -> jax.Array:

@@ -14,6 +14,7 @@ from lamaml.streams._decoding import decode_image
 from lamaml.streams._splits import check_scenario, with_shared_labels
 from lamaml.streams._tasks import Selection, hold_out, make_tasks
 from lamaml.streams.building import check_rows
+from lamaml.streams.transforms import standardise_like
 from lamaml.types import Stream
 
 
@@ -30,12 +31,15 @@ def arrays(
     num_samples: int | None = None,
     test_fraction: float = 0.2,
     validation_fraction: float = 0.1,
+    standardise: bool = True,
 ) -> Stream:
     """Return your own rows as a stream of label groups, of given tasks, or of one unbroken task.
 
-    Bytes stay bytes and are divided by 255 before the network reads them; other numbers become
-    float32 and are not scaled. With neither `task` nor `classes_per_task`, there is one task, whose
-    training rows keep their order.
+    Bytes stay bytes and are divided by 255 before the network reads them. Other numbers become
+    float32 and are standardised before the network reads them, by the mean and the standard
+    deviation of the training rows of the first task: no test or validation row and no later task
+    is looked at, so nothing of what is measured leaks into the scaling. With neither `task` nor
+    `classes_per_task`, there is one task, whose training rows keep their order.
 
     Args:
       x: rows, of any shape after the first axis.
@@ -52,6 +56,7 @@ def arrays(
       num_samples: number of training rows per task; None for all.
       test_fraction: fraction of each task's rows used for testing, in (0, 1).
       validation_fraction: fraction of each task's rows used for validation, in [0, 1).
+      standardise: whether to standardise rows that are not bytes. The statistics are in `facts`.
 
     Examples:
       >>> x = np.arange(24.0).reshape(12, 2)
@@ -76,21 +81,26 @@ def arrays(
     shuffled = task is not None or classes_per_task is not None
     heads = _heads(scenario, classes_per_task, shuffled)
     rows = Selection(features.__getitem__, np.arange(len(labels)), labels, tasks)
+    facts: dict[str, Any] = {"classes": classes}
+    made = make_tasks(
+        *_split(rows, names, test_fraction, validation_fraction, seed),
+        names=[str(name) for name in names],
+        num_tasks=num_tasks,
+        num_samples=num_samples,
+        seed=seed,
+        keep_order=not shuffled,
+    )
+    if standardise and features.dtype != np.uint8:
+        preprocess = standardise_like(made[0].train.x)
+        facts["standardised"] = {"mean": preprocess.mean, "std": preprocess.std}
     stream = Stream(
         "arrays",
-        make_tasks(
-            *_split(rows, names, test_fraction, validation_fraction, seed),
-            names=[str(name) for name in names],
-            num_tasks=num_tasks,
-            num_samples=num_samples,
-            seed=seed,
-            keep_order=not shuffled,
-        ),
+        made,
         len(classes),
         heads,
         preprocess,
         shuffled=shuffled,
-        facts={"classes": classes},
+        facts=facts,
         scenario=scenario,
     )
     if scenario == "domain" and classes_per_task is not None:

@@ -54,6 +54,37 @@ class Standardise:
         return (unit - jnp.array(self.mean, jnp.float32)) / jnp.array(self.std, jnp.float32)
 
 
+@dataclass(frozen=True)
+class StandardiseColumns:
+    """Scales each value of a row to zero mean and unit deviation, at most 5 deviations away.
+
+    Attributes:
+      mean: mean of each value.
+      std: standard deviation of each value.
+
+    Examples:
+      >>> StandardiseColumns((1.0, 0.0), (2.0, 1.0))(jnp.array([[5.0, 9.0]])).tolist()
+      [[2.0, 5.0]]
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    def __call__(self, x: jax.Array, /) -> jax.Array:
+        """Return the rows, of any shape after the first axis, standardised."""
+        mean, std = (jnp.array(numbers, jnp.float32) for numbers in (self.mean, self.std))
+        rows = x.astype(jnp.float32).reshape(len(x), -1)
+        return jnp.clip((rows - mean) / std, -5.0, 5.0).reshape(x.shape)
+
+
+def standardise_like(rows: np.ndarray) -> StandardiseColumns:
+    """Return the standardisation of rows by their own statistics; constants are only centred."""
+    flat = rows.reshape(len(rows), -1).astype(np.float64)
+    mean, std = flat.mean(axis=0), flat.std(axis=0)
+    std = np.where(std > 1e-6 * np.abs(mean), std, 1.0)
+    return StandardiseColumns(tuple(mean.tolist()), tuple(np.where(std > 0, std, 1.0).tolist()))
+
+
 def unchanged(x: jax.Array, /) -> jax.Array:
     """Return the rows as they are."""
     return x
