@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console, RenderableType
 
-from lamaml.experiments.recipes.catalogue import benchmarks, learners, listing
+from lamaml.experiments.recipes.catalogue import benchmarks, learners, listing, models
 from lamaml.experiments.reporting.tables import (
     comparable,
     comparison_table,
@@ -107,7 +107,7 @@ def test_nothing_known_is_a_dash(made_up: Summary) -> None:
 
 
 def test_the_listing_names_everything() -> None:
-    text = text_of(listing(benchmarks(), learners()))
-    for name in [*learners(), *(benchmark.name for benchmark in benchmarks())]:
+    text = text_of(listing(benchmarks(), learners(), models()))
+    for name in [*learners(), *models(), *(benchmark.name for benchmark in benchmarks())]:
         assert name in text
     assert "la_maml\u00a077.4" in text
