@@ -166,8 +166,10 @@ def read_targets(
     if y is None:
         message = f"{estimator_name} requires y to be passed, but the target y is None"
         raise InvalidArgument(message)
-    if may_be_many and np.ndim(y) == 2 and np.shape(y)[1] > 1:
-        return np.asarray(y, np.float64), np.zeros(0, int)
+    if may_be_many:
+        columns = np.asarray(y)
+        if columns.ndim == 2 and columns.shape[1] > 1:
+            return columns.astype(np.float64), np.zeros(0, int)
     is_column = type(y) is np.ndarray and y.ndim == 1
     y = y if is_column else column_or_1d(y, warn=True)
     missing = missing_labels(y)
