@@ -35,7 +35,7 @@ SMALL = ("inner_steps=2", "first_order=false")
 LEARNERS = {"la_maml": SMALL, "icarl": (), "meta_bgd": (*SMALL, "num_monte_carlo=1"), "gem": ()}
 SHARES = (0.3, 0.6, 0.9, 1.0)  # of the kills, up to each learner; gem compiles anew in every life
 FILES = ("accuracy.json", "diagnostics.jsonl", "facts.json")
-TIMES = ("seconds", "ms_per_update", "out")
+TIMES = ("seconds", "ms_per_update", "peak_memory", "out")
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,6 @@ ICARL = {"check_class_weight_classifiers": "icarl answers with the nearest mean:
         LaMAMLClassifier("icarl", **LIGHT),  # it answers with the nearest mean, not with outputs
         LaMAMLRegressor(**LIGHT),
         LaMAMLRegressor(**LOOKING_AHEAD),
-        LaMAMLRegressor("er", **LIGHT),
     ],
     expected_failed_checks=lambda estimator: ICARL if estimator.learner == "icarl" else EXPECTED,
 )

@@ -81,6 +81,7 @@ NONSENSE: dict[str, tuple[Any, ...]] = {
     "num_monte_carlo": (0, -1),
     "ref_size": (0, -1),
     "task_size": (0, -1),
+    "scenario": ("class",),
 }
 """What an argument must refuse, by its name; rates need no line, nor do `FACTS` and flags."""
 

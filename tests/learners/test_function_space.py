@@ -51,7 +51,7 @@ def both_paths(batch, meta_batch, params, rates, hidden_sizes, with_heads, **opt
     ]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     num_new=st.integers(1, 7),

@@ -58,7 +58,7 @@ def test_it_needs_nothing_else(page: str) -> None:
 
 def test_it_holds_the_numbers(page: str, runs: list[Run]) -> None:
     for run in runs:
-        for metric in ("ra", "bti", "la", "fwt", "fm", "mf", "aaa"):
+        for metric in ("ra", "bti", "la", "fwt", "aaa"):
             found = run.summary.metric(metric)
             assert spread(found.mean, found.sd) in page
     assert "77.42 ± 0.65" in page
@@ -249,7 +249,7 @@ def test_where_a_task_was_not_tested_again_its_last_accuracy_stands() -> None:
 
 def test_a_page_that_cannot_be_written(runs: list[Run], tmp_path: Path) -> None:
     with pytest.raises(Unwritable, match="cannot be written"):
-        write_report(runs, tmp_path)
+        write_report(runs[1:2], tmp_path)
 
 
 def test_a_damaged_run_is_what_the_error_is_about(small_run: Run, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_what_was_there_stays_whole_where_the_new_cannot_be_written(
     for name in ("page.html", "figure.svg"):
         (tmp_path / name).write_text("older")
     with pytest.raises(Unwritable, match="No space left"):
-        write_report(runs, tmp_path / "page.html")
+        write_report(runs[1:2], tmp_path / "page.html")
     with pytest.raises(Unwritable, match="No space left"):
         export(Drawing("figure", "", (), partial(accuracy_matrix, np.eye(2))), tmp_path)
     found = {path.name: path.read_text() for path in tmp_path.iterdir()}
