@@ -1,14 +1,15 @@
-"""Writes docs/results.md and the tables in README.md and docs/speed.md from stored outcomes.
+"""Writes docs/results.md and the tables in README.md and other pages from stored outcomes.
 
     python tools/results_documents.py      (`make results`)
 
 docs/results.md begins with the Jinja template `results_introduction.md`. One section per outcome in
 docs/results follows, with its note from `results_notes.toml`, and then all update times of
-docs/bench.json, the output of `lamaml bench --json`. In README.md and docs/speed.md, the text
-between `<!-- NAME -->` and `<!-- end -->` is replaced: `la_maml` by the cells of La-MAML in Tables
-1 and 3, `beyond` by the successor beside its rivals, `bench` by the update times of La-MAML,
-`speed_updates` by those of all learners, `speed_stalls` by the waits for compilers. A test fails
-when the documents differ from what this writes.
+docs/bench.json, the output of `lamaml bench --json`. In README.md, docs/speed.md and
+docs/serving.md, the text between `<!-- NAME -->` and `<!-- end -->` is replaced: `la_maml` by the
+cells of La-MAML in Tables 1 and 3, `beyond` by the successor beside its rivals, `bench` by the
+update times of La-MAML, `speed_updates` by those of all learners, `speed_calls` by the calls of the
+estimator, `speed_stalls` by the waits for compilers, `speed_serving` by a server under load. A test
+fails when the documents differ from what this writes.
 """
 
 import json
@@ -64,7 +65,9 @@ def with_tables(text: str, outcomes: Mapping[str, Outcome], measured: Measuremen
         "beyond": _beyond(outcomes),
         "bench": _bench(measured, _README_LEARNERS),
         "speed_updates": _bench(measured),
-        "speed_stalls": measured.stall_table.markdown if measured.stalls else "Not measured yet.",
+        "speed_calls": measured.latency_table.markdown,
+        "speed_stalls": measured.stall_table.markdown,
+        "speed_serving": "```\n" + "\n".join(map(str, measured.serving)) + "\n```",
     }
 
     def table(mark: re.Match[str]) -> str:
@@ -178,7 +181,7 @@ def main(root: Path) -> None:
     for name, outcome in outcomes.items():
         for drawing in figures(outcome):
             export(drawing, docs / "results" / name, ["svg"])
-    for page in (root / "README.md", docs / "speed.md"):
+    for page in (root / "README.md", docs / "speed.md", docs / "serving.md"):
         page.write_text(with_tables(page.read_text("utf-8"), outcomes, measured), "utf-8")
 
 

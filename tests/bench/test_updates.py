@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from lamaml.bench import Measurements, run, updates
-from lamaml.bench.results import EstimatorLatency, GemTime, MerTime, UpdateTime
+from lamaml.bench.records import EstimatorLatency, GemTime, MerTime, UpdateTime
 from lamaml.experiments.storing.environment import Environment
 from lamaml.learners import LEARNERS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from lamaml.bench.results import CheckpointCost
+from lamaml.bench.records import CheckpointCost
 from lamaml.bench.updates import build, problem, rows_of
 from lamaml.experiments.storing.checkpoints import (
     checkpoint_writer,

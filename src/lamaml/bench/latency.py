@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lamaml._compilation import use_compilation_cache
-from lamaml.bench.results import EstimatorLatency
+from lamaml.bench.records import EstimatorLatency
 from lamaml.bench.timing import best_seconds
 from lamaml.estimators import _compiled
 from lamaml.estimators._config import LossInputs, build_learner

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from lamaml.bench.results import Stall
+from lamaml.bench.records import Stall
 
 IMPORTS = ("import lamaml", "from lamaml import LaMAMLClassifier")
 CALLS = (

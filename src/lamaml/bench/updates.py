@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from lamaml.bench.operations import Operations, count_operations
-from lamaml.bench.results import GemTime, MerTime, UpdateTime
+from lamaml.bench.records import GemTime, MerTime, UpdateTime
 from lamaml.bench.timing import Call, best_seconds
 from lamaml.learners import LEARNERS
 from lamaml.models import MODELS, Heads, NetworkLoss, cross_entropy, task_heads

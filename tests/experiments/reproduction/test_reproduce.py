@@ -260,7 +260,7 @@ def test_documents_say_what_the_outcomes_say() -> None:
     assert page == results_page(found, measured)
     for picture in re.findall(r"\]\((results/.*?\.svg)\)", page):
         assert (ROOT / "docs" / picture).is_file(), "make results"
-    for name in ("README.md", "docs/speed.md"):
+    for name in ("README.md", "docs/speed.md", "docs/serving.md"):
         text = (ROOT / name).read_text("utf-8")
         assert with_tables(text, found, measured) == text
 
