@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-RESULT = re.compile(r"^(\w+Classifier) +retained +([\d.]+)% +as it came +([\d.]+)%", re.MULTILINE)
+RESULT = re.compile(r"^(.*\S) +retained +([\d.]+)% +as it came +([\d.]+)%", re.MULTILINE)
 
 
 def results(text):
@@ -19,7 +19,7 @@ def results(text):
 def mean_heights(picture):
     """Returns the mean height of the pixels of each curve, as a share of the picture's height."""
     pixels = np.asarray(Image.open(picture).convert("RGB"))
-    colours = [np.round(255 * np.array(mpl.colors.to_rgb(f"C{number}"))) for number in range(3)]
+    colours = [np.round(255 * np.array(mpl.colors.to_rgb(f"C{number}"))) for number in range(4)]
     rows = [np.nonzero((pixels == colour).all(axis=-1))[0] for colour in colours]
     return [1 - found.mean() / len(pixels) for found in rows]
 
@@ -38,10 +38,11 @@ def test_the_tutorial(tmp_path, monkeypatch, capsys):
     for name, numbers in printed.items():
         assert numbers == pytest.approx(written[name], abs=3)  # machines round differently
 
-    retained = {name: np.mean(scores) for name, scores in page["accuracy"].items()}
-    assert retained["LaMAMLClassifier"] > retained["MLPClassifier"] + 0.2
-    assert retained["LaMAMLClassifier"] > retained["SGDClassifier"] + 0.2
-    as_it_came = [online.final for online in page["online"].values()]
-    assert max(as_it_came) - min(as_it_came) < 0.06
+    assert len(printed) == 4
+    ours, forest, trees, mlp = printed.values()  # (retained, as it came)
+    assert ours[0] > forest[0] + 50
+    assert ours[1] > trees[1] + 10
+    assert min(ours) > max(mlp) + 20
+    assert ours == pytest.approx((trees[0], forest[1]), abs=5)
     drawn, shown = (mean_heights(folder / "tutorial.png") for folder in (tmp_path, DOCS))
     assert drawn == pytest.approx(shown, abs=0.03)

@@ -1,8 +1,10 @@
-"""Writes docs/panel.md from docs/panel.json, the panel.json that `lamaml panel` writes.
+"""Writes docs/panel.md and docs/guides/when_not_to_use_it.md from docs/panel.json.
 
     python tools/panel_document.py         (`make results`)
 
-The page begins with the Jinja template `panel_introduction.md`; the tables follow.
+docs/panel.json is the panel.json that `lamaml panel` writes. Both pages are Jinja templates beside
+this file: `panel_introduction.md`, which the tables follow, and `when_not_to_use_it.md`, in which
+`entry(table, row, model)` is an entry of one of them.
 """
 
 import sys
@@ -20,6 +22,28 @@ _HERE = Path(__file__).parent
 
 def panel_page(panel: Panel) -> str:
     """Returns docs/panel.md."""
+    counts: dict[str, set[int]] = {}
+    for result in panel.results:
+        counts.setdefault(result.model, set()).add(result.seed)
+    seeds = ", ".join(f"{name} {len(found)}" for name, found in counts.items())
+    template = _template("panel_introduction.md")
+    introduction = template.render(panel=panel, about=ABOUT, streams=STREAMS, seeds=seeds)
+    sections = [f"## {table.title}\n\n{table.markdown}\n" for table in tables(panel)]
+    return "\n".join([introduction, *sections])
+
+
+def when_not_to_use_it_page(panel: Panel) -> str:
+    """Returns docs/guides/when_not_to_use_it.md."""
+    found = {table.name: table for table in tables(panel)}
+
+    def entry(table: str, row: str, column: str) -> str:
+        rows = {line[0]: line for line in found[table].rows}
+        return rows[row][found[table].header.index(column)]
+
+    return _template("when_not_to_use_it.md").render(entry=entry)
+
+
+def _template(name: str) -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=False,  # noqa: S701  (Markdown from our own numbers)
@@ -27,20 +51,16 @@ def panel_page(panel: Panel) -> str:
         keep_trailing_newline=True,
         trim_blocks=True,
     )
-    template = environment.get_template("panel_introduction.md")
-    counts: dict[str, set[int]] = {}
-    for result in panel.results:
-        counts.setdefault(result.model, set()).add(result.seed)
-    seeds = ", ".join(f"{name} {len(found)}" for name, found in counts.items())
-    introduction = template.render(panel=panel, about=ABOUT, streams=STREAMS, seeds=seeds)
-    sections = [f"## {table.title}\n\n{table.markdown}\n" for table in tables(panel)]
-    return "\n".join([introduction, *sections])
+    return environment.get_template(name)
 
 
 def main(root: Path) -> None:
-    """Rewrite the page of a checkout."""
-    panel = read_panel(root / "docs" / "panel.json")
-    (root / "docs" / "panel.md").write_text(panel_page(panel), "utf-8")
+    """Rewrite the pages of a checkout."""
+    docs = root / "docs"
+    panel = read_panel(docs / "panel.json")
+    (docs / "panel.md").write_text(panel_page(panel), "utf-8")
+    page = docs / "guides" / "when_not_to_use_it.md"
+    page.write_text(when_not_to_use_it_page(panel), "utf-8")
 
 
 if __name__ == "__main__":

@@ -95,3 +95,17 @@ def test_dictionaries_keep_their_columns_whatever_their_order():
     assert found.scores.tolist() == expected.scores.tolist()
     with pytest.raises(InvalidArgument, match="the key 'e', which is new"):
         evaluate_prequential(classifier(), [(rows[0], 0), ({**rows[1], "e": 1.0}, 1)])
+
+
+def test_an_object_with_partial_fit_and_predict_alone_will_do():
+    class Last:
+        """Predicts the last label it was given."""
+
+        def partial_fit(self, x, y):
+            self.label = y[-1]
+
+        def predict(self, x):
+            return np.full(len(x), self.label)
+
+    calls = [(np.zeros((2, 1)), np.array([0, 1])), (np.zeros((4, 1)), np.array([1, 1, 1, 0]))]
+    assert evaluate_prequential(Last(), calls).final == 0.75

@@ -214,8 +214,11 @@ def test_a_stream_without_its_data_is_named_and_left_out(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_the_document_is_what_the_stored_panel_says():
-    from panel_document import panel_page
+def test_the_documents_are_what_the_stored_panel_says():
+    from panel_document import panel_page, when_not_to_use_it_page
 
     docs = Path(__file__).parents[2] / "docs"
-    assert (docs / "panel.md").read_text("utf-8") == panel_page(read_panel(docs / "panel.json"))
+    panel = read_panel(docs / "panel.json")
+    assert (docs / "panel.md").read_text("utf-8") == panel_page(panel)
+    page = docs / "guides" / "when_not_to_use_it.md"
+    assert page.read_text("utf-8") == when_not_to_use_it_page(panel)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, mean_absolute_error
 from sklearn.utils import _safe_indexing
@@ -38,13 +38,14 @@ def evaluate_prequential(
 
     Args:
       estimator: any scikit-learn estimator with `partial_fit`, of this package or not. Until it is
-        fitted, rows are learned without being tested.
+        fitted, rows are learned without being tested. An object with `partial_fit` and `predict`
+        alone counts as fitted after the first call.
       stream: yields (X, y). X may be a dictionary, as in river's streams, or a list of them: they
         become a pandas frame with the columns of the first one, in which what is not there is
         missing.
       classes: passed to the first `partial_fit`, for estimators that require it.
-      metric: (y, predictions) -> score; None for accuracy, or the mean absolute error of a
-        regressor.
+      metric: (y, predictions) -> score; None for the mean absolute error of a scikit-learn
+        regressor, and the accuracy of everything else.
 
     Examples:
       >>> from lamaml import LaMAMLClassifier
@@ -54,17 +55,18 @@ def evaluate_prequential(
       >>> float(evaluate_prequential(clf, stream).scores[-1])
       1.0
     """
-    score = metric or (accuracy_score if is_classifier(estimator) else mean_absolute_error)
+    score = metric or (mean_absolute_error if _predicts_numbers(estimator) else accuracy_score)
     sizes, scores = [], []
     first = {} if classes is None else {"classes": classes}
     names: list[Any] = []
-    for x, y in stream:
+    for num_calls, (x, y) in enumerate(stream):
         if isinstance(x, Mapping):
             x, y = [x], [y]
         if isinstance(x, list) and x and isinstance(x[0], Mapping):
             names = names or list(x[0])
             x, y = _as_frame(x, names), np.asarray(y)
-        tested = _testable(estimator, x, y) if _is_fitted(estimator) else np.zeros(0, int)
+        is_fitted = _is_fitted(estimator) if hasattr(estimator, "fit") else num_calls > 0
+        tested = _testable(estimator, x, y) if is_fitted else np.zeros(0, int)
         if len(tested):
             predictions = estimator.predict(_safe_indexing(x, tested))
             sizes.append(len(tested))
@@ -99,6 +101,10 @@ def _as_frame(rows: list[Mapping[Any, Any]], names: list[Any]) -> Any:
             message = "the first row must have every key that a later one has"
             raise InvalidArgument(f"a row has the key {new[0]!r}, which is new: {message}")
     return pandas.DataFrame(rows, columns=names)
+
+
+def _predicts_numbers(estimator: Any) -> bool:
+    return hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)
 
 
 def _is_fitted(estimator: Any) -> bool:
