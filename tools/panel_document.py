@@ -3,15 +3,18 @@
     python tools/panel_document.py         (`make results`)
 
 docs/panel.json is the panel.json that `lamaml panel` writes. Both pages are Jinja templates beside
-this file: `panel_introduction.md`, which the tables follow, and `when_not_to_use_it.md`, in which
-`entry(table, row, model)` is an entry of one of them.
+this file: `panel_introduction.md`, which the tables follow, and `when_not_to_use_it.md`. In them
+`entry(table, row, column)` is an entry of a table.
 """
 
 import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import jinja2
 
+from lamaml.experiments.reporting.table import Table
 from lamaml.panel.models import ABOUT
 from lamaml.panel.run import Panel, read_panel
 from lamaml.panel.streams import STREAMS
@@ -27,20 +30,25 @@ def panel_page(panel: Panel) -> str:
         counts.setdefault(result.model, set()).add(result.seed)
     seeds = ", ".join(f"{name} {len(found)}" for name, found in counts.items())
     template = _template("panel_introduction.md")
-    introduction = template.render(panel=panel, about=ABOUT, streams=STREAMS, seeds=seeds)
-    sections = [f"## {table.title}\n\n{table.markdown}\n" for table in tables(panel)]
+    found = tables(panel)
+    introduction = template.render(
+        panel=panel, about=ABOUT, streams=STREAMS, seeds=seeds, entry=partial(_entry, found)
+    )
+    sections = [f"## {table.title}\n\n{table.markdown}\n" for table in found]
     return "\n".join([introduction, *sections])
 
 
 def when_not_to_use_it_page(panel: Panel) -> str:
     """Returns docs/guides/when_not_to_use_it.md."""
-    found = {table.name: table for table in tables(panel)}
-
-    def entry(table: str, row: str, column: str) -> str:
-        rows = {line[0]: line for line in found[table].rows}
-        return rows[row][found[table].header.index(column)]
-
+    entry = partial(_entry, tables(panel))
     return _template("when_not_to_use_it.md").render(entry=entry)
+
+
+def _entry(found: Sequence[Table], name: str, row: str, column: str) -> str:
+    """Returns an entry of the table with this name."""
+    table = next(each for each in found if each.name == name)
+    line = next(each for each in table.rows if each[0] == row)
+    return line[table.header.index(column)]
 
 
 def _template(name: str) -> jinja2.Template:

@@ -13,6 +13,7 @@ from lamaml.panel.run import Panel
 from lamaml.panel.streams import CHOOSING, JUDGING, STREAMS
 
 _AFTER = ((0, 1_000), (1_000, 3_000), (4_000, 6_000))  # rows after the change of linear_concepts
+_DIVERGED = 1e6  # larger mean absolute errors are not printed
 
 
 class Means(NamedTuple):
@@ -175,4 +176,6 @@ def _percent(share: float) -> str:
 
 
 def _number(value: float, digits: int) -> str:
+    if value > _DIVERGED:
+        return "diverged"
     return "–" if np.isnan(value) else f"{value:.{digits}f}"
