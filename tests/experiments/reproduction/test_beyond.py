@@ -113,6 +113,8 @@ def test_cost_and_weight_are_tables_and_pictures() -> None:
     assert [row[2] for row in table.rows] == ["1", "5", "1", "5"]
     (table,) = tables(outcome("figure-dark-weight", *weights))
     assert table.rows == [["0.1", "70.10", "70.10"], ["1", "71.00", "71.00"]]
+    (unfinished,) = tables(outcome("figure-dark-weight", *weights[:-1]))
+    assert unfinished.rows == [["0.1", "70.10", "70.10"], ["1", "71.00", "–"]]
     for target, cells in (("figure-cost", costs), ("figure-dark-weight", weights)):
         (drawing,) = figures(outcome(target, *cells))
         plot = drawing.draw(LIGHT)

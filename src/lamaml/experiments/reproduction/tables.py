@@ -10,6 +10,7 @@ from lamaml.experiments.reporting.tables import difference, published, spread
 from lamaml.experiments.reproduction.outcomes import Outcome
 from lamaml.experiments.reproduction.results import CellResult
 from lamaml.experiments.storing.records import METRICS
+from lamaml.experiments.storing.summary import Spread
 
 PAPER_SECONDS = {
     "La-MAML": {"Rotations": (45.95, 0.38), "Permutations": (46.13, 0.42)},
@@ -257,10 +258,14 @@ def _dark_weights(cells: Sequence[CellResult]) -> Rows:
     columns = list(dict.fromkeys(cell.column for cell in cells))
     found = {(cell.changed["dark_weight"], cell.column): cell.ra for cell in cells}
     rows = [
-        [f"{weight:g}", *(spread(*found[weight, name][:2]) for name in columns)]
+        [f"{weight:g}", *(_ra(found.get((weight, name))) for name in columns)]
         for weight in dict.fromkeys(weight for weight, _ in found)
     ]
     return ["λ", *columns], rows
+
+
+def _ra(found: Spread | None) -> str:
+    return "–" if found is None else spread(found.mean, found.sd)
 
 
 _BUILDERS: dict[str, Callable[[Sequence[CellResult]], Rows]] = {
