@@ -8,15 +8,16 @@ docs/bench.json, the output of `lamaml bench --json`. In README.md, docs/speed.m
 docs/serving.md, the text between `<!-- NAME -->` and `<!-- end -->` is replaced: `la_maml` by the
 cells of La-MAML in Tables 1 and 3, `beyond` by the successor beside its rivals, `bench` by the
 update times of La-MAML, `speed_updates` by those of all learners, `speed_calls` by the calls of the
-estimator, `speed_stalls` by the waits for compilers, `speed_serving` by a server under load. A test
-fails when the documents differ from what this writes.
+estimator, `speed_stalls` by the waits for compilers, `speed_serving` by a server under load,
+`panel` by the means of docs/panel.json. A test fails when the documents differ from what this
+writes.
 """
 
 import json
 import re
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
@@ -33,9 +34,20 @@ from lamaml.experiments.reproduction.scales import scale_named
 from lamaml.experiments.reproduction.tables import tables
 from lamaml.experiments.reproduction.targets import TARGETS
 from lamaml.experiments.storing.environment import PACKAGES
+from lamaml.panel.run import Panel, read_panel
+from lamaml.panel.streams import JUDGING
+from lamaml.panel.tables import summary_table
 
 _HERE = Path(__file__).parent
-_README_LEARNERS = ("la_maml",)  # whose update times README.md shows
+_README_COLUMNS = ("prequential %", "retained %", "s / 1,000 rows", "kB")
+_README_MODELS = {
+    "auto": "`LaMAMLClassifier`",
+    "river_linear": "river's logistic regression",
+    "river_forest": "river's adaptive random forest",
+    "mlp": "scikit-learn's `MLPClassifier`",
+    "extra_trees": "extra trees refitted on a sample of the stream",
+    "boosting_window": "gradient boosting refitted on the last rows",
+}
 
 
 def results_page(outcomes: Mapping[str, Outcome], measured: Measurements) -> str:
@@ -52,22 +64,26 @@ def results_page(outcomes: Mapping[str, Outcome], measured: Measurements) -> str
     return "\n".join([_introduction(outcomes), *sections, speed])
 
 
-def with_tables(text: str, outcomes: Mapping[str, Outcome], measured: Measurements) -> str:
+def with_tables(
+    text: str, outcomes: Mapping[str, Outcome], measured: Measurements, panel: Panel
+) -> str:
     """Returns a document with its marked tables replaced.
 
     Args:
       text: the document.
       outcomes: by the stem of their files.
       measured: by `lamaml bench`.
+      panel: of our estimators and their rivals.
     """
     blocks = {
         "la_maml": _la_maml(outcomes),
         "beyond": _beyond(outcomes),
-        "bench": _bench(measured, _README_LEARNERS),
+        "bench": _la_maml_times(measured),
         "speed_updates": _bench(measured),
         "speed_calls": measured.latency_table.markdown,
         "speed_stalls": measured.stall_table.markdown,
         "speed_serving": "```\n" + "\n".join(map(str, measured.serving)) + "\n```",
+        "panel": _panel(panel),
     }
 
     def table(mark: re.Match[str]) -> str:
@@ -144,7 +160,7 @@ def _beyond(outcomes: Mapping[str, Outcome]) -> str:
     return Table("beyond", "Beyond the paper", ["data", *rows], table).markdown
 
 
-def _bench(measured: Measurements, learners: Sequence[str] | None = None) -> str:
+def _bench(measured: Measurements) -> str:
     rates = [f"{rate:.0f} ({count})" for count, rate in measured.gemm_gflops.items()]
     where = measured.environment
     versions = ", ".join(f"{name} {where.versions[name]}" for name in PACKAGES)
@@ -153,9 +169,30 @@ def _bench(measured: Measurements, learners: Sequence[str] | None = None) -> str
         f"Matrix products in GFLOP/s (number of threads): {', '.join(rates)}; "
         f"{where.cpus} cores, {where.machine}; {versions}; code {revision}."
     )
-    table = measured.update_table
-    rows = [row for row in table.rows if learners is None or row[1] in learners]
-    return f"{table._replace(rows=rows).markdown}\n\n{notes}"
+    return f"{measured.update_table.markdown}\n\n{notes}"
+
+
+def _la_maml_times(measured: Measurements) -> str:
+    """Returns a sentence on La-MAML's fastest path with one thread."""
+    best: dict[tuple[str, str], float] = {}
+    for time in measured.updates:
+        if (time.learner, time.threads) == ("la_maml", 1):
+            key = (time.model.upper(), time.order)
+            best[key] = min(time.ms, best.get(key, time.ms))
+    listed = ", ".join(
+        f"{ms:.3g} ms ({model}, {order} order)" for (model, order), ms in best.items()
+    )
+    rate = measured.gemm_gflops["1"]
+    return f"One update of La-MAML with 10 rows takes {listed}, on one core of {rate:.0f} GFLOP/s."
+
+
+def _panel(panel: Panel) -> str:
+    """Returns what some models achieve in the mean over the judging half."""
+    table = summary_table(panel, JUDGING)
+    places = [table.header.index(column) for column in _README_COLUMNS]
+    rows = {row[0]: [row[place] for place in places] for row in table.rows}
+    shown = [[_README_MODELS[name], *rows[name]] for name in _README_MODELS]
+    return Table("panel", table.title, ["model", *_README_COLUMNS], shown).markdown
 
 
 def _section(name: str, outcome: Outcome, note: str) -> str:
@@ -177,12 +214,14 @@ def main(root: Path) -> None:
     docs = root / "docs"
     outcomes = read_outcomes(docs / "results")
     measured = Measurements.from_json(json.loads((docs / "bench.json").read_text("utf-8")))
+    panel = read_panel(docs / "panel.json")
     (docs / "results.md").write_text(results_page(outcomes, measured), "utf-8")
     for name, outcome in outcomes.items():
         for drawing in figures(outcome):
             export(drawing, docs / "results" / name, ["svg"])
     for page in (root / "README.md", docs / "speed.md", docs / "serving.md"):
-        page.write_text(with_tables(page.read_text("utf-8"), outcomes, measured), "utf-8")
+        text = with_tables(page.read_text("utf-8"), outcomes, measured, panel)
+        page.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":
