@@ -195,7 +195,12 @@ def test_axes_have_sensible_limits() -> None:
     flat = np.full((2, 3), 0.1004)
     flat[1] += 1e-6
     tasks = np.array([1, 2, 3])
-    for quantity, low, high in (("accuracy", 0, 1), ("share", 0, 0.11), ("positive", 0, 0.11)):
+    for quantity, low, high in (
+        ("accuracy", 0, 1),
+        ("close accuracy", 0.05, 0.15),
+        ("share", 0, 0.11),
+        ("positive", 0, 0.11),
+    ):
         plot = curves([Series(tasks, flat, 0)], "task", LIGHT, quantity=quantity)
         assert plot.axes.get_ylim() == pytest.approx((low, high), abs=0.003)
         plot.figure.draw_without_rendering()

@@ -13,8 +13,10 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
 from lamaml.experiments.reporting.palette import Palette
 
-Quantity = Literal["accuracy", "share", "positive", "signed"]
-"""What a y axis shows. Accuracies span 0 to 100 %; shares and positive values begin at 0."""
+Quantity = Literal["accuracy", "close accuracy", "share", "positive", "signed"]
+"""What a y axis shows. Accuracies span 0 to 100 %, close ones only their own range; shares and
+positive values begin at 0."""
+IN_PERCENT = ("accuracy", "close accuracy", "share")
 
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 PLAIN = FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−"))
@@ -101,6 +103,8 @@ def set_limits(axes: Axes, values: Sequence[float], quantity: Quantity) -> None:
     low, high = min(values), max(values)
     if quantity == "accuracy":
         axes.set_ylim(0, 1)
+    elif quantity == "close accuracy":
+        set_accuracy_limits(axes, values)
     elif quantity == "share":
         axes.set_ylim(0, min(max(_ROOM * high, 0.01), 1))
     elif quantity == "positive":
@@ -108,7 +112,7 @@ def set_limits(axes: Axes, values: Sequence[float], quantity: Quantity) -> None:
     else:
         room = (_ROOM - 1) * max(high - low, abs(high), abs(low), 1e-9)
         axes.set_ylim(min(low, 0) - room, max(high, 0) + room)
-    percent = quantity in ("accuracy", "share")
+    percent = quantity in IN_PERCENT
     axes.yaxis.set_major_formatter(PERCENT if percent else PLAIN)
 
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from lamaml.experiments.reporting.canvas import (
+    IN_PERCENT,
     PLAIN,
     Level,
     Plot,
@@ -22,6 +23,7 @@ from lamaml.experiments.reporting.canvas import (
 from lamaml.experiments.reporting.palette import Palette
 
 _MOST_POINTS = 300  # of a curve: more cannot be seen
+_MOST_MARKS = 10  # points of a curve that are marked
 _MOST_VALUES = 60  # of a curve that are shown on hover
 _FEW = 40  # whole numbers up to which each point stands for a task
 
@@ -70,7 +72,7 @@ def curves(
             _number(axes, np.concatenate([line.x for line in series]))
         ends = [end for _, mean, spread in drawn for end in (mean - spread, mean + spread)]
         set_limits(axes, np.concatenate(ends).tolist(), quantity)
-        percent = quantity in ("accuracy", "share")
+        percent = quantity in IN_PERCENT
         values = [
             value
             for line, (x, mean, spread) in zip(series, drawn, strict=True)
@@ -129,8 +131,8 @@ def _draw(axes: Axes, line: Series, colour: str) -> tuple[np.ndarray, np.ndarray
     x = line.x[: count * stride : stride]
     mean = thinned.mean(axis=0)
     spread = thinned.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(count)
-    marker = "o" if count <= 1 else None
-    (drawn,) = axes.plot(x, mean, line.dashes, color=colour, marker=marker, markersize=4)
+    marker, size = ("o", 4 if count == 1 else 3) if count <= _MOST_MARKS else (None, None)
+    (drawn,) = axes.plot(x, mean, line.dashes, color=colour, marker=marker, markersize=size)
     if line.dashes != "-":  # the second line of a colour stays behind the first
         drawn.set(linewidth=1.2, alpha=0.75)
     if len(values) > 1:

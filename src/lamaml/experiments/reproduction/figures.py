@@ -145,9 +145,9 @@ def _cost(cells: Cells) -> list[Drawing]:
             for found, key in zip(lines.values(), legend, strict=True)
         ]
         first = next(iter(lines.values()))[0]
-        levels = chance(first.benchmark)
-        draw = partial(curves, series, "training seconds per seed", levels=levels)
-        caption = f"{first.data}: RA against training time, with more and more glances"
+        draw = partial(curves, series, "training seconds per seed", quantity="close accuracy")
+        glances = ", ".join(str(cell.changed["glances"]) for cell in next(iter(lines.values())))
+        caption = f"{first.data}: RA against training time with {glances} glances"
         drawings.append(Drawing(f"figure-cost-{column.lower()}", caption, legend, draw))
     return drawings
 
@@ -164,7 +164,7 @@ def _dark_weight(cells: Cells) -> list[Drawing]:
         }
         legend.append(Key(column, colour_of("dark_la_maml"), dashes))
         series.append(_series(np.array([*found]), np.array([[*found.values()]]), legend[-1]))
-    draw = partial(curves, series, "λ", log=True)
+    draw = partial(curves, series, "λ", quantity="close accuracy", log=True)
     caption = "RA of Dark La-MAML on validation rows, as λ varies"
     return [Drawing("figure-dark-weight", caption, legend, draw)] if series else []
 
