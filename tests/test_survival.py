@@ -1,6 +1,6 @@
 """Runs that are killed again and again, and end as if nothing had happened.
 
-A few seconds' work is done in thirty lives and more. In most of them SIGKILL hits the process that
+A few seconds' work is done in a dozen lives and more. In most of them SIGKILL hits the process that
 learns, in some the command and all it has started; sometimes while it still compiles, mostly while
 it learns, evaluates or writes. `make soak` does the same with LAMAML_SOAK_KILLS=300.
 """
@@ -30,7 +30,7 @@ from lamaml.experiments.storing.results import read_run
 from plans import execute, resume
 from processes import kill_all
 
-KILLS = int(os.environ.get("LAMAML_SOAK_KILLS", "30"))
+KILLS = int(os.environ.get("LAMAML_SOAK_KILLS", "12"))
 SMALL = ("inner_steps=2", "first_order=false")
 LEARNERS = {"la_maml": SMALL, "icarl": (), "meta_bgd": (*SMALL, "num_monte_carlo=1"), "gem": ()}
 SHARES = (0.3, 0.6, 0.9, 1.0)  # of the kills, up to each learner; gem compiles anew in every life

@@ -182,26 +182,20 @@ def programs_in(folder):
     return [path for path in Path(folder).rglob("*") if "-cache" in path.name]
 
 
-def test_compiled_programs_are_kept_in_the_cache_folder(tmp_path):
-    folder = run_with(tmp_path)
-    assert Path(folder).is_relative_to(tmp_path)
-    kept = programs_in(folder)
+def test_compiled_programs_are_kept_and_those_of_a_killed_process_replaced(tmp_path):
+    folder = Path(run_with(tmp_path, NPROC="1"))
+    assert folder.is_relative_to(tmp_path)
+    kept = {program: program.stat().st_mtime_ns for program in programs_in(folder)}
     assert len(kept) >= 2
-    assert run_with(tmp_path) == folder
-    assert programs_in(folder) == kept
-
-
-def test_programs_that_a_killed_process_left_unfinished_are_removed(tmp_path):
-    folder = Path(run_with(tmp_path))
-    program = programs_in(folder)[0]
-    program.write_bytes(program.read_bytes()[:100])
-    program.with_name(program.name.removesuffix("cache") + "atime").unlink()
-    assert run_with(tmp_path) == str(folder)  # without a warning
-    assert program.stat().st_size > 100
-
-
-def test_processes_with_other_numbers_of_threads_share_no_programs(tmp_path):
-    assert run_with(tmp_path, NPROC="1") != run_with(tmp_path, NPROC="2")
+    unfinished = next(iter(kept))
+    unfinished.write_bytes(unfinished.read_bytes()[:100])
+    unfinished.with_name(unfinished.name.removesuffix("cache") + "atime").unlink()
+    assert run_with(tmp_path, NPROC="1") == str(folder)  # without a warning
+    assert unfinished.stat().st_size > 100
+    assert set(programs_in(folder)) == kept.keys()
+    for program, written in kept.items():
+        assert program == unfinished or program.stat().st_mtime_ns == written
+    assert run_with(tmp_path, NPROC="2") != str(folder)  # other threads, other programs
 
 
 def test_the_cache_can_be_moved_and_switched_off(tmp_path):
