@@ -45,7 +45,8 @@ _README_MODELS = {
     "river_linear": "river's logistic regression",
     "river_forest": "river's adaptive random forest",
     "mlp": "scikit-learn's `MLPClassifier`",
-    "extra_trees": "extra trees refitted on a sample of the stream",
+    "forest": "random forest refitted on a sample of the stream",
+    "extra_trees": "extra trees refitted on such a sample",
     "boosting_window": "gradient boosting refitted on the last rows",
 }
 

@@ -14,8 +14,8 @@ def test_auto_is_the_default_and_says_what_it_has_chosen():
     assert model.learner == "auto"
     assert report.learner == "fast_and_slow"
     assert report.choice.startswith("auto: ")
-    assert set(report.diagnostics) == {"gain"}
-    assert "gain" in str(report)
+    assert set(report.diagnostics) == {"share"}
+    assert "share" in str(report)
     chosen = LaMAMLClassifier("er", **LIGHT).partial_fit(X, Y).report_
     assert (chosen.learner, chosen.choice, chosen.diagnostics) == ("er", None, None)
 

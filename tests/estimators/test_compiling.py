@@ -14,8 +14,8 @@ from small_streams import bits, blobs, classifier, regressor
 
 from lamaml.errors import Diverged
 from lamaml.estimators import _compiled
-from lamaml.estimators._config import build_learner, choose_batch_size
-from lamaml.learners import online
+from lamaml.estimators._config import SETTINGS, build_learner, choose_batch_size
+from lamaml.learners import LEARNERS, online
 
 X, Y = blobs(40, num_classes=4)
 
@@ -103,21 +103,24 @@ def test_batches_grow_with_the_call_unless_they_are_fixed():
     assert choose_batch_size(fixed, 10**7) == 7
 
 
-def test_large_batches_take_at_most_five_steps():
+def test_large_batches_take_at_most_five_steps(monkeypatch):
     built = []
 
     def recorded(loss, *, inner_steps):
         built.append(inner_steps)
         return online(loss, learning_rate=0.1)
 
-    def steps(given, num_rows, **options):
-        model = classifier(learner=recorded, learner_options={"inner_steps": given}, **options)
+    def steps(learner, given, num_rows, **options):
+        model = classifier(learner=learner, learner_options={"inner_steps": given}, **options)
         fitted = model.partial_fit(X[:10], Y[:10])._fitted
         build_learner(fitted.config, fitted.loss_inputs, num_rows)
         return built[-1]
 
-    assert [steps(10, 10), steps(10, 50), steps(3, 50)] == [10, 5, 3]
-    assert steps(10, 50, batch_size=50) == 10
+    assert steps(recorded, 10, 50) == 10  # a learner from outside keeps what was given
+    monkeypatch.setitem(SETTINGS, "la_maml", {})
+    monkeypatch.setitem(LEARNERS, "la_maml", recorded)
+    assert [steps("la_maml", *case) for case in [(10, 10), (10, 50), (3, 50)]] == [10, 5, 3]
+    assert steps("la_maml", 10, 50, batch_size=50) == 10
 
 
 def test_states_of_constants_are_made_without_a_program(compiled):

@@ -61,7 +61,10 @@ FACTS = ("apply", "heads", "num_tasks", "augment")
 NONSENSE: dict[str, tuple[Any, ...]] = {
     "num_steps": (0,),
     "decay": (-0.1, 1.0),
-    "sharpness": (-0.1, math.nan),
+    "weight_decay": (-0.1, math.nan),
+    "average_decay": (-0.1, 1.0),
+    "gate_decay": (-0.1, math.nan),
+    "share_decay": (-0.1, 1.0),
     "gate_weight": (-0.1, math.nan),
     "slow_bias": (-0.1, math.nan),
     "memory_size": (0, -1),

@@ -9,6 +9,7 @@ update in two ways, which are measured apart: the program, and everything around
 """
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -30,6 +31,7 @@ from lamaml.types import Batch, Info, State
 LEARNERS = ("auto", "la_maml")
 NUM_COLUMNS = (50, 784)
 NUM_SIZES = 200
+LARGE_CALL_ROWS = 90_000
 _FEW_STEPS = {"auto": {"num_steps": 1}, "la_maml": {"inner_steps": 2}}  # options that compile fast
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -158,9 +160,25 @@ def programs_compiled(num_sizes: int, learner: str = "auto") -> int:
     return len(compiled)
 
 
+def large_call_seconds(learner: str, num_rows: int = LARGE_CALL_ROWS, rounds: int = 2) -> float:
+    """Returns the seconds of one `partial_fit` of many rows of 50 columns, compilation apart."""
+    x = np.random.default_rng(0).normal(size=(num_rows, 50)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(int)
+    LaMAMLClassifier(learner).partial_fit(x, y)  # compiles
+
+    def timed() -> float:
+        start = time.perf_counter()
+        LaMAMLClassifier(learner).partial_fit(x, y)
+        return time.perf_counter() - start
+
+    return min(timed() for _ in range(rounds))
+
+
 def print_latencies(learners: Sequence[str] = LEARNERS, threads: int = 1) -> None:
-    """Prints the latencies of each learner, a line per number of columns."""
+    """Prints the latencies of each learner, a line per number of columns, and a large call."""
     use_compilation_cache()
     for learner in learners:
         for found in estimator_latencies(learner, threads):
             sys.stdout.write(f"{found}\n")
+        call = f'LaMAMLClassifier("{learner}"), 50 columns: partial_fit of {LARGE_CALL_ROWS:,} rows'
+        sys.stdout.write(f"{call} takes {large_call_seconds(learner):.1f} s\n")

@@ -33,7 +33,7 @@ def reproduce(
         typer.Argument(
             help="table1 … table4, figure-lookahead, figure-intertask, figure-robustness, "
             "figure-robustness-grid, figure-time, or all. "
-            "Not in the paper: beyond, class-incremental."
+            "Not in the paper: beyond, class-incremental, figure-cost, figure-dark-weight."
         ),
     ],
     scale: Annotated[

@@ -9,7 +9,6 @@ nothing is stored, and a saved classifier gives the same probabilities. No predi
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import BaseEstimator
 
 from lamaml.estimators._prediction import allowed_outputs, network_outputs
@@ -48,6 +47,7 @@ def best_temperature(logits: np.ndarray, label: np.ndarray) -> float:
     >>> bool(best_temperature(sure, label) > 3)
     True
     """
-    scaled = logits / np.exp(_LOGS)[:, None, None]  # (temperatures, n, classes)
-    surprise = logsumexp(scaled, axis=2) - scaled[:, np.arange(len(label)), label]
+    below_best = logits - logits.max(axis=1, keepdims=True)
+    scaled = below_best / np.exp(_LOGS)[:, None, None]  # (temperatures, n, classes)
+    surprise = np.log(np.exp(scaled).sum(axis=2)) - scaled[:, np.arange(len(label)), label]
     return float(np.exp(_LOGS[surprise.mean(axis=1).argmin()]))

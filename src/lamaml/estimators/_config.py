@@ -29,7 +29,7 @@ Builder = Callable[..., Learner]
 
 _MIN_OUTPUTS = 32  # most streams never need more
 _BATCH_SIZE, _LARGE_BATCH_SIZE = 10, 50  # only two, because each is a program
-_LARGE_BATCH_STEPS = 5
+_LARGE_BATCH_STEPS = {"inner_steps": 5, "num_steps": 1}  # at most
 _PROVIDED = ("apply", "heads", "num_classes", "memory_size")  # settings that the estimator fills in
 _LOOK_AHEAD = {"inner_steps": 10, "first_order": True}
 _LEARNED_RATES = {"clip_inner_rates": True, **_LOOK_AHEAD}
@@ -52,7 +52,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "dark_la_maml": {"initial_rate": 0.15, "hyper_rate": 0.3, **_LEARNED_RATES},
     "der": {"learning_rate": 0.1},
     "er_ace": {"learning_rate": 0.1},
-    "fast_and_slow": {},
+    "fast_and_slow": {"num_steps": 3},
 }
 """Default settings of each learner: those of the digits recipes."""
 
@@ -70,7 +70,7 @@ REGRESSION: dict[str, dict[str, Any]] = {
     "sync_la_maml": {**_GENTLE, "outer_rate": 0.03},
     "la_er": _GENTLE,
     "la_maml": _GENTLE,
-    "fast_and_slow": {"fast_rate": 0.05},
+    "fast_and_slow": {"fast_rate": 0.05, "slow_rate": 5e-3},
 }
 """Defaults that differ for a squared error, whose gradient is not bounded."""
 
@@ -122,7 +122,8 @@ def choose_batch_size(config: Config, num_rows: int) -> int:
     """Return the number of rows per update in a call.
 
     Where the user has not fixed it, it is 10, and 50 in calls of more than 50,000 rows. A large
-    batch is learned in at most 5 look-ahead steps, because the work grows with rows times steps.
+    batch is learned in at most 5 look-ahead steps, and by "auto" in one step instead of three: the
+    work grows with rows times steps.
     """
     return smallest_batch(config) if config.batch_size or num_rows <= 50_000 else _LARGE_BATCH_SIZE
 
@@ -201,8 +202,9 @@ def build_learner(config: Config, inputs: LossInputs, num_rows: int = 0) -> Lear
     apply = build_apply(config, inputs)
     loss = build_loss(config, inputs, in_function_space=0 < num_rows <= 10)
     settings = dict(config.settings)
-    if num_rows > smallest_batch(config) and "inner_steps" in settings:
-        settings["inner_steps"] = min(settings["inner_steps"], _LARGE_BATCH_STEPS)
+    if num_rows > smallest_batch(config) and config.learner in LEARNERS:  # names of our own alone
+        limits = {name: most for name, most in _LARGE_BATCH_STEPS.items() if name in settings}
+        settings |= {name: min(settings[name], most) for name, most in limits.items()}
     return _build(config.learner, settings, loss, apply, inputs.heads, config.num_outputs)
 
 

@@ -59,7 +59,7 @@ class LaMAMLClassifier(ClassifierMixin, StreamEstimator):  # type: ignore[misc]
       memory_bytes: limit for the bytes of all stored rows; it replaces `memory_size` by the
         largest size that fits. None for no limit.
       batch_size: number of rows per update. None for 10 and, in calls of more than 50,000 rows, for
-        50, learned in at most 5 look-ahead steps.
+        50, learned in at most 5 look-ahead steps, or by "auto" in one step instead of three.
       glances: number of updates per batch.
       epochs: number of passes over the rows in `fit`; `partial_fit` makes one pass.
       scale: whether to standardise inputs by their running mean and standard deviation.

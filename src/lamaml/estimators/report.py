@@ -43,8 +43,8 @@ class Report:
     Attributes:
       learner: name of the learner.
       choice: what "auto" has chosen and why; None if the user has chosen the learner.
-      diagnostics: the single numbers in the learner's state, such as the `gain` of the fast weights
-        in `fast_and_slow`; None if it has none.
+      diagnostics: the single numbers in the learner's state, such as the `share` of the fast
+        weights in `fast_and_slow`; None if it has none.
       samples_seen: number of good rows with positive weight, those held out included.
       bad_rows_skipped: number of rows skipped under on_bad_rows="skip".
       updates: number of updates of the learner.

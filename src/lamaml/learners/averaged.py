@@ -1,8 +1,8 @@
 """Any learner, answering from an exponential average of its weights (Arani et al., 2022).
 
-    θ̄ ← d · θ̄ + (1 − d) · θ        after every update of the learner
+    θ_avg ← d · θ_avg + (1 − d) · θ        after every update of the learner
 
-The learner itself never sees θ̄. d = 0 is the learner.
+The learner itself never sees θ_avg. d = 0 is the learner.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class AveragedState(NamedTuple):
     """A learner's state, and the average of its weights."""
 
     learned: State
-    params: Params  # θ̄
+    params: Params  # θ_avg
 
 
 def averaged(learner: Learner, decay: float) -> Learner:

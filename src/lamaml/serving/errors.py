@@ -24,7 +24,7 @@ class BadRows(InvalidArgument):
 
     def __init__(self, reasons: Mapping[int, str]) -> None:
         first, reason = next(iter(reasons.items()))
-        more = f" (and {len(reasons) - 1} more rows)" if len(reasons) > 1 else ""
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
         super().__init__(f"row {first}: {reason}{more}; nothing of this request was accepted")
         self.reasons = dict(reasons)
 

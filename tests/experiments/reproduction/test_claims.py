@@ -44,6 +44,18 @@ def test_one_method_beside_every_other() -> None:
     assert verdict_of(2, tuple(images), ER=better) == "fail"
 
 
+def test_one_seed_shows_its_numbers_without_a_verdict() -> None:
+    runs = {"La-MAML": 61.0, "Sync": 59.0, "ER": 47.0, "La-ER": 56.0, "A-GEM": 46.0}
+    found = judge("table3", [cell(row, "CIFAR-100, single", ra) for row, ra in runs.items()])
+    assert {claim.verdict for claim in found} == {"not enough data"}
+    assert [claim.numbers for claim in found] == [
+        "CIFAR-100, single: La-MAML 61.0, Sync 59.0",
+        "CIFAR-100, single: La-ER 56.0, ER 47.0",
+        "CIFAR-100, single: La-MAML 61.0, ER 47.0",
+        "",
+    ]
+
+
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.text[:30])
 def test_without_cells_nothing_is_claimed(claim) -> None:
     assert claim.target in TARGETS

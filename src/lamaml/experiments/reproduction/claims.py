@@ -6,7 +6,7 @@ place of the paper's data carry no verdict: not judged.
 """
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -55,11 +55,10 @@ def order(*rows: str, columns: Sequence[str]) -> Check:
     """Returns a check that RA falls from each method to the next, in every column."""
 
     def check(cells: Cells) -> tuple[bool | None, str]:
-        found = {c: [(row, _ra(cells, row, c)) for row in rows] for c in columns}
-        answers = [
-            higher(one, other) for line in found.values() for (_, one), (_, other) in pairwise(line)
-        ]
-        shown = [f"{column}: {_show(*line)}" for column, line in found.items() if _show(*line)]
+        found = {column: [_ra(cells, row, column) for row in rows] for column in columns}
+        answers = [higher(one, other) for line in found.values() for one, other in pairwise(line)]
+        means = {column: _means(cells, rows, column) for column in columns}
+        shown = [f"{column}: {_show(line)}" for column, line in means.items() if line]
         return _all(answers), "; ".join(shown)
 
     return check
@@ -85,12 +84,12 @@ def _against(
         shown = []
         for column in columns:
             ours = _ra(cells, best, column)
-            known = [(row, found) for row in others if (found := _ra(cells, row, column))]
-            if ours is None or not known:
-                answers.append(None)
-                continue
-            answers += [holds(ours, found) for _, found in known]
-            shown.append(f"{column}: {_show((best, ours), max(known, key=lambda k: k[1].mean))}")
+            known = [found for row in others if (found := _ra(cells, row, column))]
+            answers += [holds(ours, found) for found in known] if ours and known else [None]
+            mine, theirs = _means(cells, (best,), column), _means(cells, others, column)
+            if mine and theirs:
+                strongest = max(theirs, key=theirs.__getitem__)
+                shown.append(f"{column}: {_show(mine | {strongest: theirs[strongest]})}")
         return _all(answers), "; ".join(shown)
 
     return check
@@ -206,8 +205,14 @@ def _all(answers: Sequence[bool | None]) -> bool | None:
     return None if None in answers or not answers else True
 
 
-def _show(*pairs: tuple[str, Sample | None]) -> str:
-    return ", ".join(f"{name} {_number(found.mean, 1)}" for name, found in pairs if found)
+def _means(cells: Cells, rows: Sequence[str], column: str) -> dict[str, float]:
+    """Returns the mean RA of the methods that were run, even with one seed."""
+    found = {row: _one(cells, row, column) for row in rows}
+    return {row: cell.ra.mean for row, cell in found.items() if cell and cell.ra.mean is not None}
+
+
+def _show(means: Mapping[str, float]) -> str:
+    return ", ".join(f"{row} {_number(mean, 1)}" for row, mean in means.items())
 
 
 def _number(value: float, digits: int) -> str:

@@ -1,7 +1,10 @@
 """Running with progress on the console; Ctrl-C and SIGTERM stop it and keep what was learned."""
 
+import _thread
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -119,12 +122,31 @@ def _kept(folders: Sequence[Path]) -> str:
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """SIGTERM ends the block as Ctrl-C does."""
+    """SIGTERM ends the block as Ctrl-C does, and neither is lost in a garbage collection."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before, hook = signal.signal(signal.SIGTERM, signal.default_int_handler), sys.unraisablehook
+
+    def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _thread.start_new_thread(_terminate_soon, ())
+        else:
+            hook(unraisable)
+
+    sys.unraisablehook = interrupt_again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, before)
+
+
+def _terminate_soon() -> None:
+    """Send SIGTERM to the main thread in a moment.
+
+    KeyboardInterrupt has no effect in a callback of the garbage collector (JAX has one) or of a
+    weak reference, which is over by then.
+    """
+    time.sleep(0.01)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)

@@ -80,8 +80,8 @@ def run(
         "mlflow", "wandb".
 
     Returns:
-      The run: `summary` and `to_frame()` (accuracies in percent), `matrix` (R[i, t] in [0, 1]), and
-      the results of every seed. A seed that diverged or failed says so in its status.
+      The run, with `summary` and `to_frame()` (accuracies in percent), `matrix` (R[i, t] in [0, 1])
+      and the results of every seed. A seed that diverged or failed says so in its status.
 
     Raises:
       InvalidArgument: a name, setting or size is not allowed.
